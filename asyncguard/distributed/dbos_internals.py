@@ -95,8 +95,8 @@ Why: that call also cancels an order that a worker has claimed, which a closed e
 and one that was given up, whose number of claims is the reason to report.
 """
 
-LATEST = """SELECT workflow_uuid, status, application_version FROM {schema}workflow_status
-    WHERE workflow_uuid > :low AND workflow_uuid < :high"""
+LATEST = """SELECT workflow_uuid, status, application_version, created_at
+    FROM {schema}workflow_status WHERE workflow_uuid > :low AND workflow_uuid < :high"""
 """Orders of one call, in a range of names.
 
 Why: ``list_workflows(workflow_id_prefix=...)`` compares by LIKE, which no index serves, and reads
@@ -104,8 +104,9 @@ the orders of thirty days each time that a thread is resumed.
 """
 
 TAKE_BACK = """DELETE FROM {schema}workflow_status
-    WHERE workflow_uuid IN :names AND name = :workflow AND status IN :unclaimed"""
-"""Removal of those of the orders that no worker has claimed.
+    WHERE workflow_uuid IN :names AND name = :workflow AND status IN :unclaimed
+        AND created_at <= :until"""
+"""Removal of those of the orders that no worker has claimed and nobody has sent again since.
 
 Why: ``delete_workflows`` also removes an order that a worker has claimed meanwhile, and a cancelled
 one would stay as it is when its call is sent again.

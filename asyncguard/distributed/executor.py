@@ -104,7 +104,12 @@ class DbosExecutor:
         self._queue, self._version = queue, application_version
         self._tables = JobTables(database_url(database))
         self._client = QueueClient(
-            self._tables, queue=queue, version=application_version, poll=poll, tell=self._ended
+            self._tables,
+            queue=queue,
+            version=application_version,
+            poll=poll,
+            tell=self._ended,
+            refusal=self._refusal,
         )
         self._lock = threading.Lock()
         """Guards the next three: the queue client completes jobs on its own OS thread."""
@@ -280,6 +285,14 @@ class DbosExecutor:
             self._journal_trouble = ""
             return None if held else _failure(ErrorCode.TAKEN_OVER, _NOT_OURS)
         return None
+
+    def _refusal(self, name: str) -> Failure | None:
+        """Return the failure of an order whose thread another process has acquired; blocks."""
+        carried = self._carried.get(name)
+        intent = carried.job.intent if carried is not None else None
+        if intent is None or asyncio.run(self._journal.holds(intent.session)):
+            return None
+        return _failure(ErrorCode.TAKEN_OVER, _NOT_OURS)
 
     def _stop(self, carried: _Carried) -> None:
         # Another OS thread may close the executor, even after the agent's loop has ended.

@@ -27,10 +27,19 @@ from asyncguard.runtime.executors.port import Job
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _FIRST = Fresh()
-_GIVEN_ON = (
-    "The worker that had taken the call lost its database, and the call was given to others; "
-    "this worker did not begin it."
+_GIVEN_ON = Failure(
+    symptom=Symptom(
+        error=ErrorCode.ORDER_LOST,
+        message="The worker that had taken the call lost its database and the order with it; "
+        "the call was not begun.",
+        transient=True,
+        started=False,
+    )
 )
+"""Outcome of an attempt that others may have taken back; whoever sends it again is told, too.
+
+So it is no word about the thread, which may be run by the same process all the time.
+"""
 
 
 class Toolbox(Protocol):
@@ -122,12 +131,12 @@ class JobRunner:
         if running is not None and not running.loop.is_closed():
             running.loop.call_soon_threadsafe(running.task.cancel)
 
-    async def serve(self, text: str, claimed_as: str) -> str:
+    async def serve(self, text: str, claimed_as: Collection[str]) -> str:
         """Answer one order.
 
         Args:
             text: The order as JSON.
-            claimed_as: Process id under which orders are claimed now.
+            claimed_as: Process ids under which this process has claimed orders.
 
         Returns:
             The answer as JSON.
@@ -151,7 +160,7 @@ class JobRunner:
         write("call ended", **_names(order), outcome=outcome, seconds=seconds)
         return answer_to_json(order.fingerprint, result)
 
-    async def _result(self, order: RemoteJob, claimed_as: str) -> Result:
+    async def _result(self, order: RemoteJob, claimed_as: Collection[str]) -> Result:
         if order.effect is not None and order.effect.journal != self._journal.id:
             refusal: str | None = (
                 "The worker writes another journal than the agent, so it cannot be known whether "
@@ -166,13 +175,13 @@ class JobRunner:
         permission = await self._begin(order)
         if not isinstance(permission, Fresh):
             return permission
-        # Under another id: others may have taken this process for dead, and the order back. They
-        # look into the journal after that; this process wrote there before it looks at the queue.
-        now = self._journal.process_id
-        if now == claimed_as or await self._has_claimed(order.id, (claimed_as, now)):
+        # It has had another id: others may have taken it for dead, and the order back. They look
+        # into the journal after that; this process wrote there before it looks at the queue.
+        ids = {*claimed_as, self._journal.process_id}
+        if len(ids) == 1 or await self._has_claimed(order.id, ids):
             made = await self._made(order, permission)
         else:
-            made = _failure(ErrorCode.TAKEN_OVER, _GIVEN_ON)
+            made = _GIVEN_ON
         result = told_of(permission, made)
         await self._end(order, result)
         return result

@@ -9,8 +9,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import sqlalchemy.exc
 from dbos import error as dbos_error
@@ -25,6 +25,8 @@ _CHECK_EVERY = 5.0
 _LONG_WAIT = 30.0
 """Seconds after which waiting calls are reported, even if workers of their version were seen."""
 _LONGEST_PAUSE = 2.0
+_FRESH = 0.1
+"""Seconds after which it is asked once more whether an order may be sent."""
 _AWAY = (
     sqlalchemy.exc.OperationalError,
     sqlalchemy.exc.InterfaceError,
@@ -43,6 +45,16 @@ class _QueueOperation:
     """Order to post; without one, the order of this name is cancelled."""
     begun: bool = True
     """True if it is cancelled even if a worker has claimed it."""
+    asked_at: float = field(default_factory=time.monotonic)
+    """Time at which it was asked for."""
+
+
+class _RefusedError(Exception):
+    """Some of the orders must not be sent any more."""
+
+    def __init__(self, refused: Mapping[str, Failure]) -> None:
+        self.refused = refused
+        """Their failures, by name."""
 
 
 class QueueClient:
@@ -56,6 +68,7 @@ class QueueClient:
         version: str,
         poll: float,
         tell: Callable[[str, Told], None],
+        refusal: Callable[[str], Failure | None] = lambda _: None,
     ) -> None:
         """Create a client; its OS thread starts with the first order.
 
@@ -66,10 +79,12 @@ class QueueClient:
             poll: Seconds between two looks for ended orders.
             tell: Function that gets the name of an order and its end, once for each; it must not
                 raise.
+            refusal: Function that returns the failure of an order that must not be sent any more,
+                ``None`` if it may be. It is asked about orders that could not be sent at once.
         """
         self._tables = tables
         self._queue, self._version, self._poll = queue, version, poll
-        self._tell = tell
+        self._tell, self._refusal = tell, refusal
         self._changed = threading.Condition()
         """Guards operations, OS thread and closing; all else belongs to the OS thread alone."""
         self._operations: deque[_QueueOperation] = deque()
@@ -203,6 +218,14 @@ class QueueClient:
             self._post(posts)
         except _AWAY:
             raise
+        except _RefusedError as error:
+            for each in posts:
+                if each.name in error.refused:
+                    batch.remove(each)
+                    self._tried.discard(each.name)
+                    self._tell(each.name, error.refused[each.name])
+            self._send(batch)
+            return
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
             # The database works, and one of the orders has made the transaction fail.
             for each in posts:
@@ -222,7 +245,12 @@ class QueueClient:
         self._tried |= names
         orders = [(each.name, each.text) for each in posts if each.text is not None]
         try:
-            self._tables.post(orders, queue=self._queue, version=self._version)
+            self._tables.post(
+                orders,
+                queue=self._queue,
+                version=self._version,
+                check=lambda: self._check_late(posts),
+            )
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
@@ -230,6 +258,14 @@ class QueueClient:
             raise
         self._tried -= names
         self._awaited |= names
+
+    def _check_late(self, posts: list[_QueueOperation]) -> None:
+        """Ask about orders that come late: their thread may be another process's by now."""
+        until = time.monotonic() - _FRESH
+        late = [each.name for each in posts if each.asked_at < until]
+        found = {name: failure for name in late if (failure := self._refusal(name)) is not None}
+        if found:
+            raise _RefusedError(found)
 
     def _post_alone(self, order: _QueueOperation) -> None:
         """Post one order of a refused batch: one bad order must not keep the others back."""

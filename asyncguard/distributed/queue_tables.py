@@ -10,7 +10,7 @@ one of them unpickles.
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -160,7 +160,14 @@ class JobTables:
             name, worker_concurrency=concurrency, polling_interval_sec=poll
         )
 
-    def post(self, orders: Sequence[tuple[str, str]], *, queue: str, version: str) -> None:
+    def post(
+        self,
+        orders: Sequence[tuple[str, str]],
+        *,
+        queue: str,
+        version: str,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         """Write orders, all or none; an order that exists stays as it is.
 
         Args:
@@ -168,11 +175,14 @@ class JobTables:
             queue: Name of the queue.
             version: Version of the workers that may claim them; one that was taken back keeps its
                 own.
+            check: Called when the database answers, before anything is written; what it raises is
+                passed on.
         """
         client = self._open_client()
         # One transaction: an unconfirmed commit is posted again as a whole. DBOS leaves a workflow
         # whose id exists as it is, so an order that was committed is not written twice.
         with self._engine.begin() as connection:
+            check()
             for name, text in orders:
                 options = EnqueueOptions(
                     workflow_name=WORKFLOW,
@@ -219,7 +229,7 @@ class JobTables:
     def latest(self, keys: Collection[str]) -> dict[str, int]:
         """Return the latest attempt of those calls that have an order, by key."""
         found: dict[str, int] = {}
-        for key, number, _, _ in self._of_calls(keys):
+        for key, number, _, _, _ in self._of_calls(keys):
             found[key] = max(found.get(key, 0), number)
         return found
 
@@ -234,11 +244,11 @@ class JobTables:
         Returns:
             The latest attempt of each call with an order that a worker has claimed and not ended.
         """
-        waiting = {
-            f"{key}.{number}": version
-            for key, number, state, version in self._of_calls(keys)
-            if state in dbos_internals.UNCLAIMED
-        }
+        waiting, until = {}, 0
+        for key, number, state, version, made in self._of_calls(keys):
+            if state in dbos_internals.UNCLAIMED:
+                waiting[f"{key}.{number}"] = version
+                until = max(until, made)
         self._versions |= waiting
         for chunk in _chunks(waiting):
             self._change(
@@ -246,25 +256,27 @@ class JobTables:
                 names=chunk,
                 workflow=WORKFLOW,
                 unclaimed=dbos_internals.UNCLAIMED,
+                # This may come late, as from a frozen process, when another has sent them again.
+                until=until,
             )
         # After the removal: one may have been claimed meanwhile.
         found: dict[str, int] = {}
-        for key, number, state, _ in self._of_calls(keys):
+        for key, number, state, _, _ in self._of_calls(keys):
             if state in dbos_internals.OPEN:
                 found[key] = max(found.get(key, 0), number)
         return found
 
-    def _of_calls(self, keys: Collection[str]) -> Iterator[tuple[str, int, str, str]]:
-        """Yield key, attempt, state and application version of all orders of some calls."""
+    def _of_calls(self, keys: Collection[str]) -> Iterator[tuple[str, int, str, str, int]]:
+        """Yield key, attempt, state, version and time of posting of all orders of some calls."""
         with self._engine.connect() as connection:
             # A prefix as a range ("/" follows "." in ASCII): the primary key serves it, and no
             # character of a key is a wildcard in it.
             sql = self._sql(dbos_internals.LATEST)
             for key in keys:
                 rows = connection.execute(sql, {"low": f"{key}.", "high": f"{key}/"}).fetchall()
-                for name, state, version in rows:
+                for name, state, version, made in rows:
                     if (tail := name[len(key) + 1 :]).isdecimal():
-                        yield key, int(tail), state, version
+                        yield key, int(tail), state, version, made
 
     def owners(self) -> set[str]:
         """Return the ids of the processes that have claimed orders and not ended them."""
@@ -278,6 +290,11 @@ class JobTables:
         values = {"claimed": CLAIMED, "workflow": WORKFLOW, "owner": owner}
         with self._engine.connect() as connection:
             return set(connection.execute(self._sql(dbos_internals.CLAIMED), values).scalars())
+
+    def claimant(self, name: str) -> str | None:
+        """Return the id of the process that has claimed an order and not ended it, if one has."""
+        found = (order.executor_id for order in self._named([name], status=CLAIMED))
+        return next(found, None)
 
     def give_back(self, owners: Collection[str], *, names: Collection[str] | None = None) -> int:
         """Put the orders that these processes had claimed back into their queues; return how many.

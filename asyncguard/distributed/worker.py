@@ -89,6 +89,8 @@ class Worker:
         self._unserved = Unserved(self._tables, log)
         self._owner = journal.process_id
         """Id under which orders are claimed; follows the journal's, which may change."""
+        self._owners = [self._owner]
+        """All such ids so far: an order may be served long after it was claimed."""
         self._state = "starting"
         self._database = _OK
         """What the database was at the last look: it takes writes, refuses them, or is away."""
@@ -136,7 +138,7 @@ class Worker:
             self._tables.close()
 
     async def _serve(self, text: str) -> str:
-        answer = await self._serving.serve(text, self._owner)
+        answer = await self._serving.serve(text, tuple(self._owners))
         # DBOS writes the answer once: it repeats what a lost connection fails, not what is refused.
         while self._database == _READ_ONLY:  # noqa: ASYNC110 - another OS thread changes it
             await asyncio.sleep(_LOOK)
@@ -147,8 +149,7 @@ class Worker:
         backoff = Backoff(first=_LOOK, longest=2.0, patience=60.0)
         while not backoff.over:
             try:
-                claimed = await asyncio.to_thread(lambda: [*map(self._tables.claimed, ids)])
-                return any(name in names for names in claimed)
+                return await asyncio.to_thread(self._tables.claimant, name) in ids
             except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
                 await backoff.pause()
         return False
@@ -241,6 +242,7 @@ class Worker:
             return
         # The server has restarted, perhaps; the others need time to get their new ids, too.
         self._reaper.hold()
+        self._owners.append(process_id)
         # Before the transfer: at most a look that is under way claims under the old id after it.
         carrier.rename(process_id)
         names = self._accepted()

@@ -45,8 +45,8 @@ async def take_back(session: Session, name: str) -> None:
     )
     while keys:
         taken = await executor.take_back(keys)
-        if taken:
-            await session.lease.ask_again(name)
+        # Also if none is left: one may have begun, and even ended, since the journal was asked.
+        await session.lease.ask_again(name)
         known = session.lease.begun_before
         keys = [
             key for key, attempt in taken.items() if key not in known or known[key].number < attempt

@@ -145,6 +145,41 @@ def test_orders_are_taken_back_unless_a_worker_has_claimed_them(
     }, "an order keeps its version"
 
 
+def test_an_order_that_was_sent_again_is_not_taken_back_late(
+    place: Shop, tables: JobTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a process that stood still when it had looked: it may be another's, or a later run's."""
+    change(place, "UPDATE workflow_status SET created_at = created_at - 1000")
+    other, remove = JobTables(database_url(place.database)), tables._change
+    other.prepare()
+
+    def late(text: str, **values: object) -> int:
+        other.take_back(["a"])
+        other.post([("a.1", "{}")], queue="q", version="v")
+        return remove(text, **values)
+
+    monkeypatch.setattr(tables, "_change", late)
+    assert tables.take_back(["a"]) == {"a": 1}, "it is not the taker's"
+    assert states(place) == {"a.1": "ENQUEUED", "a%.7": "ENQUEUED"}
+    other.close()
+
+
+def test_a_claimed_order_names_who_has_it(place: Shop, tables: JobTables) -> None:
+    """One that waits or has ended names nobody, and so does one that is not there."""
+    change(
+        place,
+        "UPDATE workflow_status SET executor_id = 'w', "
+        "status = CASE workflow_uuid WHEN 'a.1' THEN 'SUCCESS' ELSE 'PENDING' END "
+        "WHERE workflow_uuid IN ('a.1', 'a.2')",
+    )
+    assert [tables.claimant(name) for name in ("a.1", "a.2", "a.10", "b.1")] == [
+        None,
+        "w",
+        None,
+        None,
+    ]
+
+
 def test_claimed_orders_follow_the_new_id_of_their_worker(place: Shop, tables: JobTables) -> None:
     """Only those that the worker names, and only while they are claimed under its old id."""
     change(

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
@@ -286,7 +287,7 @@ async def test_an_order_that_was_told_as_refused_is_not_sent_with_those_that_are
     post, together = JobTables.post, threading.Event()
     tried: list[list[str]] = []
 
-    def flaky(self: JobTables, orders: Sequence[tuple[str, str]], **options: str) -> None:
+    def flaky(self: JobTables, orders: Sequence[tuple[str, str]], **options: Any) -> None:
         assert together.wait(10)
         names = [name for name, _ in orders]
         if names == ["first.1"]:
@@ -317,7 +318,7 @@ async def test_an_order_that_is_being_sent_when_the_executor_is_closed_is_cancel
     """The database takes its time; nothing begins after the end, and the call is told."""
     post, sending, closed = JobTables.post, threading.Event(), threading.Event()
 
-    def slow(self: JobTables, orders: Sequence[tuple[str, str]], **options: str) -> None:
+    def slow(self: JobTables, orders: Sequence[tuple[str, str]], **options: Any) -> None:
         sending.set()
         assert closed.wait(10)
         return post(self, orders, **options)
@@ -343,7 +344,7 @@ async def test_an_order_whose_commit_was_not_confirmed_is_not_told_as_refused(
     post = JobTables.post
     sent: set[str] = set()
 
-    def flaky(self: JobTables, orders: Sequence[tuple[str, str]], **options: str) -> None:
+    def flaky(self: JobTables, orders: Sequence[tuple[str, str]], **options: Any) -> None:
         [(name, _)] = orders
         if name in sent:
             raise IntegrityError("INSERT", {}, ValueError())

@@ -85,10 +85,11 @@ class Bench:
             raise structlog.DropEvent
 
         log = structlog.wrap_logger(structlog.PrintLogger(), processors=[keep])
-        self.claimed, self.asked = True, list[tuple[str, ...]]()
+        self.claimed, self.asked = True, list[list[str]]()
+        self.ids = ["me"]
 
         async def has_claimed(_: str, ids: Collection[str]) -> bool:
-            self.asked.append(tuple(ids))
+            self.asked.append(sorted(ids))
             return self.claimed
 
         self.serving = JobRunner(
@@ -104,7 +105,7 @@ class Bench:
         """Serve one order, to the answer as the agent reads it."""
         order = order_of(job_of(tool, {"amount": 5}, **{"effect": ONCE, **changes}), "journal")
         return answer_from_json(
-            await self.serving.serve(order_to_json(order), "me"), order.fingerprint
+            await self.serving.serve(order_to_json(order), self.ids), order.fingerprint
         )
 
 
@@ -136,8 +137,14 @@ async def test_a_refusal_says_nothing_of_the_attempt_of_a_dead_worker(again: boo
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-async def test_a_worker_with_a_new_id_begins_only_what_it_still_has(claimed: bool) -> None:
-    """Others may have taken it for dead, taken the order back, and told its call as not run."""
+@pytest.mark.parametrize("renamed", [True, False])
+async def test_a_worker_with_a_new_id_begins_only_what_it_still_has(
+    renamed: bool, claimed: bool
+) -> None:
+    """Others may have taken it for dead, taken the order back, and told its call as not run.
+
+    Also if it has been renamed before it serves the order, which it has claimed under its old id.
+    """
 
     class Reconnected(Scripted):
         async def begin(self, intent: Intent) -> Verdict:
@@ -147,13 +154,16 @@ async def test_a_worker_with_a_new_id_begins_only_what_it_still_has(claimed: boo
     journal = Reconnected(Fresh())
     bench = Bench(journal)
     bench.claimed = claimed
+    if renamed:
+        journal.process_id, bench.ids = "me again", ["me", "me again"]
     result = await bench.serve()
-    assert bench.asked == [("me", "me again")]
+    assert bench.asked == [["me", "me again"]]
     assert bench.tools.runs == claimed
     assert journal.ended == [result]
     if not claimed:
         assert isinstance(result, Failure)
-        assert (result.symptom.error, result.symptom.started) == ("taken_over", False)
+        assert (result.symptom.error, result.symptom.started) == ("order_lost", False)
+        assert result.symptom.transient, "whoever sends the order again may make the call"
 
 
 async def test_a_tool_without_effect_needs_no_journal() -> None:
