@@ -106,7 +106,7 @@ the orders of thirty days each time that a thread is resumed.
 TAKE_BACK = """DELETE FROM {schema}workflow_status
     WHERE workflow_uuid IN :names AND name = :workflow AND status IN :unclaimed
         AND created_at <= :until"""
-"""Removal of those of the orders that no worker has claimed and nobody has sent again since.
+"""Removal of those of the orders that no worker has claimed and no agent has sent again since.
 
 Why: ``delete_workflows`` also removes an order that a worker has claimed meanwhile, and a cancelled
 one would stay as it is when its call is sent again.

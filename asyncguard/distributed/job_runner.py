@@ -36,9 +36,9 @@ _GIVEN_ON = Failure(
         started=False,
     )
 )
-"""Outcome of an attempt that others may have taken back; whoever sends it again is told, too.
+"""Outcome of an attempt that others may have taken back; an agent that sends it again is told, too.
 
-So it is no word about the thread, which may be run by the same process all the time.
+So it says nothing about the thread, which may be run by the same process all the time.
 """
 
 

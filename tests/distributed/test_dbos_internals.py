@@ -165,7 +165,7 @@ def test_an_order_that_was_sent_again_is_not_taken_back_late(
 
 
 def test_a_claimed_order_names_who_has_it(place: Shop, tables: JobTables) -> None:
-    """One that waits or has ended names nobody, and so does one that is not there."""
+    """One that waits or has ended names no process, and so does one that is not there."""
     change(
         place,
         "UPDATE workflow_status SET executor_id = 'w', "

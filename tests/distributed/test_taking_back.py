@@ -1,4 +1,4 @@
-"""Orders that wait when their agent dies: whoever continues the thread takes them back, or waits for their worker.
+"""Orders that wait when their agent dies: the next process of the thread takes them back, or waits for their worker.
 
 Connections are cut between the claim of an order and the begin of its call, processes are killed there. Whatever
 happens, a call is made at most once, is not made after it was told as not run, and is told if it was made.
