@@ -279,12 +279,15 @@ class Run:
         number = self._identity.get("number", 0)
         # A ledger that was folded again may belong to another branch: the journal is asked again.
         await acquire_thread(
-            session.lease, self.config, known=number, begins=begins, again=refolded
+            session.lease,
+            self.config,
+            known=number,
+            begins=begins,
+            again=refolded,
+            then=self._take_back if refolded else None,
         )
         release_when_over(session.lease, self.config, calls_run=session.runs_calls)
         if refolded:
-            with self.leaving_on_error():
-                await take_back(session, thread_of(self.config))
             restore_updates(session)
             folded()
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
@@ -293,6 +296,10 @@ class Run:
             if not reconcile():
                 session.reconciled()
         apply_signals(session)
+
+    async def _take_back(self) -> None:
+        with self.leaving_on_error():
+            await take_back(self._session, thread_of(self.config))
 
     def read_prompt(self, system: SystemMessage | None) -> None:
         """Count the system prompt of the model's turns as evidence; call it after :meth:`join`."""

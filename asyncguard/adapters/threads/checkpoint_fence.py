@@ -19,7 +19,7 @@ stale step off that line:
    step with a lower token than the one before it is not on the line.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,13 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
 async def acquire_thread(
-    lease: Lease, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
+    lease: Lease,
+    config: RunnableConfig,
+    *,
+    known: int,
+    begins: bool = False,
+    again: bool = False,
+    then: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Acquire a thread, unless the run began at another checkpoint than the thread's true head.
 
@@ -74,6 +80,8 @@ async def acquire_thread(
         known: Fencing token in the state that the run has read.
         begins: True if the node is the one that reads the run's input.
         again: True to ask the journal even if the lease is held: the ledger was folded again.
+        then: Called once the thread is acquired; the other calls of a message, which start
+            together, wait for its end.
 
     Raises:
         ThreadBusyError: Another process holds the thread, or another run has continued it; or the
@@ -86,29 +94,35 @@ async def acquire_thread(
             lease.stand_on(stands_on(config))
         return
     async with lease.acquisition(again=again) as wanted:
-        if not wanted:
-            return
-        place = _place(config, begins=begins)
-        own = "" if place is None else place.own
-        try:
-            grant = await lease.acquire(thread_of(config), known=known, stands_on=own, again=again)
-        except ThreadBusyError:
-            await undo_refused_input(config, begins=begins)
-            raise
-        # A run that fails in its first node leaves the thread where it was.
-        left = own if place is None or not begins else place.base
-        if grant is None or place is None or not grant.previous_token:
-            lease.stand_on(left)
-            return
-        try:
-            await _check_head(place, lease, grant, known=known, left=left)
-        except BaseException:
-            # Refused or failed: the next run must not find the thread held by a run that never
-            # began.
-            THREADS.refused(config)
-            lease.release()
-            await lease.written()
-            raise
+        if wanted:
+            await _acquire(lease, config, known=known, begins=begins, again=again)
+            if then is not None:
+                await then()
+
+
+async def _acquire(
+    lease: Lease, config: RunnableConfig, *, known: int, begins: bool, again: bool
+) -> None:
+    place = _place(config, begins=begins)
+    own = "" if place is None else place.own
+    try:
+        grant = await lease.acquire(thread_of(config), known=known, stands_on=own, again=again)
+    except ThreadBusyError:
+        await undo_refused_input(config, begins=begins)
+        raise
+    # A run that fails in its first node leaves the thread where it was.
+    left = own if place is None or not begins else place.base
+    if grant is None or place is None or not grant.previous_token:
+        lease.stand_on(left)
+        return
+    try:
+        await _check_head(place, lease, grant, known=known, left=left)
+    except BaseException:
+        # Refused or failed: the next run must not find the thread held by a run that never began.
+        THREADS.refused(config)
+        lease.release()
+        await lease.written()
+        raise
 
 
 def release_when_over(
