@@ -145,7 +145,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     schemas: tuple[Any, Any] = (state_schema, context_schema)
     compiled = _compiled(
         _template(*schemas),
-        _steps(nodes, portal),
+        _steps(nodes, portal, journal if engine.journal is None else engine.journal),
         checkpointer=checkpointer,
         store=store,
         name=name,
@@ -194,7 +194,7 @@ def _guarded(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> GuardedGraph:
     return cast(GuardedGraph, compiled)
 
 
-def _steps(nodes: Nodes, portal: Portal) -> Mapping[str, Node]:
+def _steps(nodes: Nodes, portal: Portal, journal: JournalTarget) -> Mapping[str, Node]:
     """Return the nodes of one agent's graph by name."""
     made: dict[str, Node] = {}
     for step in _DESTINATIONS:
@@ -202,9 +202,10 @@ def _steps(nodes: Nodes, portal: Portal) -> Mapping[str, Node]:
         # A lost execution of "execute" may have issued calls. The thread continues there by a
         # resume, or at "prepare" by a new input.
         function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
-        made[step] = Node(step, function, portal)
+        made[step] = Node(step, function, portal, journal)
     for recovery, action in RECOVERIES.items():
-        made[recovery] = Node(recovery, nodes.node(nodes.recovering(action)), portal)
+        function = nodes.node(nodes.recovering(action))
+        made[recovery] = Node(recovery, function, portal, journal)
     return made
 
 

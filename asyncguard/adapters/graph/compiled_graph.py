@@ -5,22 +5,26 @@ command as the end of the run, and a call that a person approves afterwards woul
 
 A run of ``invoke`` or ``ainvoke`` is marked as one of which the caller sees the last state alone.
 
-The graph also refuses what LangGraph would store or drop: a ``Command`` that a resume cannot apply,
-whose answer would be lost with the run, or whose update answers a call; an input that says nothing;
-unknown keys of an input; and while a question is open, what does not fit the tasks and calls of the
-thread.
+The graph also refuses what LangGraph would store or drop: a run while another one of this process
+has the thread; a ``Command`` that a resume cannot apply, whose answer would be lost with the run,
+or whose update answers a call; an input that says nothing; unknown keys of an input; and while a
+question is open, what does not fit the tasks and calls of the thread.
 """
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables.config import merge_configs
 from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
+from asyncguard.adapters.graph.node import Node
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import DURABILITY, SAVER
 from asyncguard.adapters.refused_input import (
@@ -30,6 +34,7 @@ from asyncguard.adapters.refused_input import (
 )
 from asyncguard.adapters.run_input import NO_RUN, refuse_silence
 from asyncguard.adapters.thread_id import check_names_thread
+from asyncguard.adapters.threads.run_lock import RunLock
 from asyncguard.errors import CallerError
 
 _OF_RESULTS = frozenset({"__interrupt__"})
@@ -51,25 +56,41 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         Raises:
             CallerError: A ``Command`` cannot be applied, see :func:`check_command`; or the input
                 says nothing, has an unknown key, or does not fit a thread with an open question; or
-                it is None, and there is no run to continue.
+                it is None, and there is no run to continue; or another run of this process is
+                active on the thread.
+            ThreadBusyError: Another run has continued the thread meanwhile.
         """
         with naming_thread(ensure_config(config)):
             self._check(input, config)
+        lock = self._run_lock(config)
         config = self._unstored(config)
-        if input is None:
-            return self._stream_on(config, options)
-        if self._reads_thread(input, config):
-            with naming_thread(ensure_config(config)):
-                _check_beside_question(input, self.get_state(config or {}))
-        return super().stream(input, config, **options)
+        if lock is None and input is not None:
+            return super().stream(input, config, **options)
+        return self._streamed(input, config, options, lock)
 
-    def _stream_on(
-        self, config: RunnableConfig | None, options: Mapping[str, Any]
+    def _streamed(
+        self,
+        given: Any,
+        config: RunnableConfig | None,
+        options: Mapping[str, Any],
+        lock: RunLock | None,
     ) -> Iterator[Any]:
+        completed = False
         try:
-            yield from super().stream(None, config, **options)
+            for pause in lock.pauses() if lock else ():
+                time.sleep(pause)
+            if lock and _depends_on_thread(given):
+                with naming_thread(ensure_config(config)):
+                    _check_beside_question(given, self.get_state(config or {}))
+            yield from super().stream(given, config, **options)
+            completed = True
         except EmptyInputError as error:
+            if given is not None:
+                raise
             raise CallerError(NO_RUN) from error
+        finally:
+            if lock:
+                lock.release(completed=completed)
 
     def astream(
         self,
@@ -80,46 +101,51 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """See :meth:`stream`."""
         with naming_thread(ensure_config(config)):
             self._check(input, config)
+        lock = self._run_lock(config)
         config = self._unstored(config)
-        if input is None:
-            return self._astream_on(config, options)
-        if self._reads_thread(input, config):
-            return self._astream_checked(input, config, options)
-        return super().astream(input, config, **options)
+        if lock is None and input is not None:
+            return super().astream(input, config, **options)
+        return self._astreamed(input, config, options, lock)
 
-    async def _astream_on(
-        self, config: RunnableConfig | None, options: Mapping[str, Any]
+    async def _astreamed(
+        self,
+        given: Any,
+        config: RunnableConfig | None,
+        options: Mapping[str, Any],
+        lock: RunLock | None,
     ) -> AsyncIterator[Any]:
-        parts = cast(AsyncGenerator[Any], super().astream(None, config, **options))
+        completed = False
         try:
+            for pause in lock.pauses(asyncio.get_running_loop()) if lock else ():
+                await asyncio.sleep(pause)
+            if lock and _depends_on_thread(given):
+                with naming_thread(ensure_config(config)):
+                    _check_beside_question(given, await self.aget_state(config or {}))
+            parts = cast(AsyncGenerator[Any], super().astream(given, config, **options))
             async with aclosing(parts):
                 async for part in parts:
                     yield part
+            completed = True
         except EmptyInputError as error:
+            if given is not None:
+                raise
             raise CallerError(NO_RUN) from error
+        finally:
+            if lock:
+                lock.release(completed=completed)
 
-    async def _astream_checked(
-        self, given: Any, config: RunnableConfig | None, options: Mapping[str, Any]
-    ) -> AsyncIterator[Any]:
-        with naming_thread(ensure_config(config)):
-            _check_beside_question(given, await self.aget_state(config or {}))
-        parts = cast(AsyncGenerator[Any], super().astream(given, config, **options))
-        async with aclosing(parts):
-            async for part in parts:
-                yield part
-
-    def _reads_thread(self, given: Any, config: RunnableConfig | None) -> bool:
-        """Return True if an input has to be compared with its stored thread.
+    def _run_lock(self, config: RunnableConfig | None) -> RunLock | None:
+        """Return the lock of a run, None for one that stores nothing.
 
         The namespace of a graph inside another one is known when LangGraph runs it: its first node
-        checks the input.
+        claims the thread, and checks the input.
         """
-        return (
-            self._stores(config)
-            and isinstance(given, Mapping | Command)
-            and not ensure_config(config)["configurable"].get("checkpoint_ns")
-            and depends_on_thread(given)
-        )
+        configurable = ensure_config(merge_configs(self.config, config))["configurable"]
+        if not self._stores(config) or configurable.get("checkpoint_ns"):
+            return None
+        prepare = cast(Node, self.nodes["prepare"].bound)
+        saver = configurable.get(SAVER, self.checkpointer)
+        return RunLock(saver, prepare.journal, str(configurable.get("thread_id")))
 
     def _stores(self, config: RunnableConfig | None) -> bool:
         """Return True if a run stores anything: a graph around it lends its checkpointer, or none.
@@ -205,6 +231,11 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if _in_a_nodes_name(config, supersteps):
             supersteps = _going_on(supersteps, (await self.aget_state(config)).next)
         return await super().abulk_update_state(config, supersteps)
+
+
+def _depends_on_thread(given: Any) -> bool:
+    """Return True if an input has to be compared with its stored thread."""
+    return isinstance(given, Mapping | Command) and depends_on_thread(given)
 
 
 def _check_beside_question(given: Mapping[str, Any] | Command[Any], stored: StateSnapshot) -> None:

@@ -18,6 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.graph.nodes import NodeFunction
 from asyncguard.adapters.graph.unseen_steps import UnseenRun, is_followed, run_on, unseen_run
+from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.runtime.portal import Portal
 
 T = TypeVar("T")
@@ -26,17 +27,21 @@ T = TypeVar("T")
 class Node(Runnable[Any, Any]):
     """Async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
 
-    def __init__(self, name: str, function: NodeFunction, portal: Portal) -> None:
+    def __init__(
+        self, name: str, function: NodeFunction, portal: Portal, journal: JournalTarget
+    ) -> None:
         """Store the node's parts.
 
         Args:
             name: Name in the graph.
             function: Coroutine function of the node.
             portal: Runs the coroutine for sync callers.
+            journal: Of the agent, or where it will be.
         """
         self.name = name
         self._function = function
         self.portal = portal
+        self.journal = journal
 
     # `input` is LangChain's name for the argument.
     def invoke(

@@ -76,8 +76,9 @@ class _Threads:
     """Threads of this process that have an active run, and how the last runs left theirs."""
 
     def __init__(self) -> None:
-        # Runs of several event loops and OS threads share the process-wide instance.
-        self._lock = threading.Lock()
+        # Runs of several event loops and OS threads share the process-wide instance; a garbage
+        # collection may end a run within any statement.
+        self._lock = threading.RLock()
         # The loop is kept because a closed one can never end its run; None under sync entry.
         self._at_work: dict[_Thread, tuple[Run, asyncio.AbstractEventLoop | None]] = {}
         # Runs that hold their thread, so that later nodes of a run return at once.
@@ -203,9 +204,14 @@ class _Threads:
         saver = saver_of(config)
         if run is None or saver is None:
             return None
+        store = self.store_of(saver)
+        thread_id = config.get("configurable", {}).get("thread_id")
+        return store, id(journal), str(thread_id), namespace_of_run(run)
+
+    def store_of(self, saver: Any) -> int:
+        """Return the name of the store of a saver while one of its savers lives."""
         # The connection or storage: with strict msgpack each graph has its own copy of the saver.
         places = (getattr(saver, name, None) for name in ("conn", "storage"))
-        # An address names the store while one of its savers lives.
         store = id(next((place for place in places if place is not None), saver))
         with self._lock:
             savers = [found for found in self._savers.get(store, ()) if found() is not None]
@@ -221,8 +227,15 @@ class _Threads:
                 }
             if not any(found() is saver for found in savers):
                 self._savers[store] = [*savers, ref(saver)]
-        thread_id = config.get("configurable", {}).get("thread_id")
-        return store, id(journal), str(thread_id), namespace_of_run(run)
+        return store
+
+    def is_ending(self, store: int, thread_id: str) -> bool:
+        """Return True if LangGraph is ending a run of a thread, by any agent and not inside one."""
+        with self._lock:
+            return any(
+                (name[0], name[2], name[3]) == (store, thread_id, "") and run in self._ending
+                for name, (run, _) in list(self._at_work.items())
+            )
 
     def _leave(self, thread: _Thread, run: Run) -> None:
         with self._lock:

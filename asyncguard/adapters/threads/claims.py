@@ -22,6 +22,7 @@ from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, of_thread, original_of, stored
 from asyncguard.adapters.threads.lineage import Lineage
+from asyncguard.adapters.threads.run_lock import continued, under_way
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.journal.port import Journal
@@ -71,14 +72,8 @@ async def claim_thread(
     )
     store_nothing(config)
     if other.under_way:
-        raise CallerError(
-            f"Another run of thread {thread_of(config)!r} is under way in this process; "
-            f"wait for it, or cancel it first.{_if_sent(config)}"
-        )
-    raise ThreadBusyError(
-        f"Another run has continued thread {thread_of(config)!r} since this one read its state; "
-        f"run it again.{_if_sent(config)}"
-    )
+        raise CallerError(under_way(thread_of(config)) + _if_sent(config))
+    raise ThreadBusyError(continued(thread_of(config), "read its state") + _if_sent(config))
 
 
 def _if_sent(config: RunnableConfig) -> str:

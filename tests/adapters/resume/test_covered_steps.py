@@ -1,4 +1,7 @@
-"""The last step of a run is covered by what another one stored, which read the thread before: it is found again."""
+"""The last step of a run is covered by what another one stored, which read the thread before: it is found again.
+
+Some of it happens to ``create_agent`` alone: a run of ``build_agent`` reads no thread that another one has.
+"""
 
 import asyncio
 import time
@@ -12,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.testing import ScriptedChatModel, run_virtual
-from tests.adapters.harness import Agent, AgentOf
+from tests.adapters.harness import Agent, AgentOf, Frontend
 from tests.adapters.processes import Machine
 from tests.adapters.resume.test_late_runs import PLACE
 
@@ -60,6 +63,7 @@ async def heard(agent: Agent, text: str) -> list[str]:
     raise AssertionError("The thread is never free.")
 
 
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], indirect=True)
 @pytest.mark.parametrize("began", [True, False], ids=["old thread", "new thread"])
 @pytest.mark.parametrize("durability", ["sync", "async"])
 @pytest.mark.parametrize("resumed", [False, True])
@@ -113,6 +117,7 @@ def test_by_a_copy_that_was_put_before_the_first_step_was_stored(agent_of: Agent
     assert said == ["One.", "Yes.", "Two.", "Yes.", "Three.", "Yes."]
 
 
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], indirect=True)
 def test_by_a_copy_of_a_branch_that_the_caller_has_left(agent_of: AgentOf) -> None:
     """The caller has gone back in time; a late run had read the longer branch."""
     saver = Late()

@@ -250,6 +250,7 @@ class LateReader(InMemorySaver):
         return found
 
 
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], indirect=True)
 @pytest.mark.parametrize("known", [False, True], ids=["new thread", "known thread"])
 async def test_a_run_that_read_the_thread_before_another_ended(
     frontend: Frontend, known: bool
