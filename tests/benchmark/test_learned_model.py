@@ -38,6 +38,7 @@ from asyncguard_benchmark.learned.folder import (
     MODEL,
     WEIGHTS,
     NoModelError,
+    digest_of_model,
     model_folder,
     shipped_models,
 )
@@ -134,6 +135,28 @@ def test_a_first_part_may_grow_until_the_second_begins(model: Path, tmp_path: Pa
     assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
     with pytest.raises(BenchmarkError, match="another steps"):
         Training(replace(TINY, steps=8), tmp_path)
+
+
+def test_a_run_that_begins_with_a_model_goes_on_from_its_weights(
+    model: Path, tmp_path: Path
+) -> None:
+    """Its first loss is about the model's last; what is stored says which model it was, and a run goes on with that."""
+    late = replace(TINY, seed=1, steps=0, composed_steps=4, late=0.5, rate=1e-5)
+    folder = tmp_path / "late"
+    Training(late, folder, model=model).run(until=2)
+    Training(late, folder, model=model).run()
+    assert (folder / "vocabulary.json").read_bytes() == (model / "vocabulary.json").read_bytes()
+    digest = digest_of_model(model)
+    assert json.loads((folder / MODEL).read_text())["training"]["begun_with"] == digest
+    assert f"the model `{digest[:12]}`" in (folder / CARD).read_text()
+    for name, weight in load_trained(folder).decoder.named_parameters():
+        assert torch.allclose(
+            weight, dict(load_trained(model).decoder.named_parameters())[name], atol=2e-3
+        )
+    with pytest.raises(BenchmarkError, match="another begun_with"):
+        Training(late, folder)
+    with pytest.raises(BenchmarkError, match="another shape than the plan"):
+        Training(replace(late, layers=1), tmp_path / "other", model=model)
 
 
 def test_training_lowers_the_loss(tmp_path: Path) -> None:

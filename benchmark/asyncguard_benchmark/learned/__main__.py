@@ -57,6 +57,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="P",
         help="share of traces with late results; 0: the model has seen synchronous ones only",
     )
+    made.add_argument(
+        "--from",
+        type=Path,
+        dest="model",
+        metavar="DIR",
+        help="begin with the weights and the word pieces of this model",
+    )
     made.add_argument("--until", type=int, help="stop at this step, as an interruption would")
     made.add_argument(
         "--tiny", action="store_true", help="a model that learns nothing, in a minute, for tests"
@@ -141,7 +148,7 @@ def _train(options: Any) -> None:
         TINY if options.tiny else Plan(steps=options.steps, composed_steps=options.composed_steps)
     )
     plan = replace(plan, seed=options.seed, late=options.late_share, layers_in=options.layers_in)
-    training = Training(plan, options.out, threads=options.threads)
+    training = Training(plan, options.out, threads=options.threads, model=options.model)
     training.run(lambda line: _say(line), until=options.until)
 
 

@@ -36,6 +36,11 @@ def model_card(record: Mapping[str, Any], parameters: int, log: Sequence[Mapping
         ),
         ("held out", f"{len(held_out['tasks'])} tasks, {held_out['compositions']} sets of tasks"),
         ("seed", str(plan["seed"])),
+        *(
+            [("begun with", f"the weights and the word pieces of the model `{begun[:12]}`")]
+            if (begun := plan.get("begun_with"))
+            else []
+        ),
         (
             "steps",
             f"{plan['steps']} on mostly single tasks, then {plan.get('composed_steps', 0)} on mostly compositions, "

@@ -55,7 +55,8 @@ class ModelRun:
     def title(self) -> str:
         """Return the name of the model in the page."""
         seen = f"{self.late:.0%} late traces" if self.late else "synchronous traces only"
-        return f"seed {self.seed}, {seen}"
+        begun = self.record["training"].get("begun_with")
+        return f"seed {self.seed}, {seen}" + (f", begun with `{begun[:12]}`" if begun else "")
 
 
 class Played:

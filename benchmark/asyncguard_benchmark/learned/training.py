@@ -2,13 +2,14 @@
 
 Each step takes the next traces by their numbers, so a run that was killed goes on from its checkpoint as if it had not
 been. A run has two parts: mostly single tasks, then mostly compositions, which are longer. In each the learning rate
-rises, stays, and falls over the last quarter of the steps.
+rises, stays, and falls over the last quarter of the steps. A run may begin with the weights of a model that another run
+has made.
 """
 
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,15 @@ from asyncguard_benchmark.learned import splits
 from asyncguard_benchmark.learned.absent import needed
 from asyncguard_benchmark.learned.card import model_card
 from asyncguard_benchmark.learned.curve import drawn_curve
-from asyncguard_benchmark.learned.folder import VOCABULARY
+from asyncguard_benchmark.learned.folder import VOCABULARY, digest_of_model
 from asyncguard_benchmark.learned.network import Decoder, Shape
 from asyncguard_benchmark.learned.serialisation import Segment
-from asyncguard_benchmark.learned.store import read_tensors, save_trained, write_tensors
+from asyncguard_benchmark.learned.store import (
+    load_trained,
+    read_tensors,
+    save_trained,
+    write_tensors,
+)
 from asyncguard_benchmark.learned.traces import Traces
 from asyncguard_benchmark.learned.vocabulary import PAD, Vocabulary
 
@@ -65,6 +71,8 @@ class Plan:
     """Steps between two checkpoints."""
     layers_in: str = "float32"
     """Type in which the layers calculate while they are trained; weights, losses and moments are single precision."""
+    begun_with: str = ""
+    """Digest of the model whose weights and pieces the run begins with; empty: weights are drawn, pieces are made."""
 
     @property
     def all_steps(self) -> int:
@@ -110,13 +118,28 @@ class Example:
 class Training:
     """A training run in its folder; goes on where the folder's checkpoint stands."""
 
-    def __init__(self, plan: Plan, folder: Path, *, threads: int = 1) -> None:
+    def __init__(
+        self, plan: Plan, folder: Path, *, threads: int = 1, model: Path | None = None
+    ) -> None:
+        """Begin, or go on.
+
+        Args:
+            plan: The run; `begun_with` is filled in here.
+            folder: Where it is kept.
+            threads: That PyTorch may use.
+            model: Folder of a trained model to begin with; None: none.
+
+        Raises:
+            BenchmarkError: the folder holds a run of another plan, or the model has another shape.
+        """
         splits.check()
         torch.set_num_threads(threads)
         torch.manual_seed(plan.seed)
         folder.mkdir(parents=True, exist_ok=True)
+        if model is not None:
+            plan = replace(plan, begun_with=digest_of_model(model))
         self._plan, self._folder = plan, folder
-        self.vocabulary = self._pieces()
+        self.vocabulary = self._pieces(model)
         self.decoder = Decoder(
             Shape(
                 pieces=len(self.vocabulary),
@@ -133,10 +156,22 @@ class Training:
         self._taken = 0
         if (folder / CHECKPOINT).exists():
             self._restore()
+        elif model is not None:
+            self._begin_with(model)
         self._examples = self._stream(plan.seed, self._taken)
 
-    def _pieces(self) -> Vocabulary:
+    def _begin_with(self, model: Path) -> None:
+        decoder = load_trained(model).decoder
+        if decoder.shape != self.decoder.shape:
+            raise BenchmarkError(
+                f"{model} has another shape than the plan: {decoder.shape}, not {self.decoder.shape}"
+            )
+        self.decoder.load_state_dict(decoder.state_dict())
+
+    def _pieces(self, model: Path | None) -> Vocabulary:
         path = self._folder / VOCABULARY
+        if model is not None and not path.exists():
+            Vocabulary.load(model / VOCABULARY).save(path)
         if not path.exists():
             numbers = range(self._plan.vocabulary_traces)
             traces = Traces(self._plan.seed, self._plan.late)
@@ -257,7 +292,7 @@ class Training:
             changeable.add("steps")
         differing = [
             name
-            for name, value in plan.items()
+            for name, value in {**asdict(Plan()), **plan}.items()
             if name not in changeable and asdict(self._plan)[name] != value
         ]
         if differing:
