@@ -1,4 +1,7 @@
-"""Many clients want one thread at the same time: each is heard once, and what one was told stays."""
+"""Many clients want one thread at the same time: each is heard once, and what one was told stays.
+
+Runs that have read it before another ended are those of `create_agent`: `build_agent` lets none read.
+"""
 
 import asyncio
 import random
@@ -109,7 +112,7 @@ class Held(InMemorySaver):
 def test_an_input_that_is_undone_is_read_by_no_other_run() -> None:
     """One run is about to end, the next is refused, and a third has read the input of the second before it went."""
     saver = Held()
-    agent = build(Frontend.GRAPH, ScriptedChatModel(["Yes."] * 9), [], checkpointer=saver)
+    agent = build(Frontend.MIDDLEWARE, ScriptedChatModel(["Yes."] * 9), [], checkpointer=saver)
 
     async def say(text: str) -> Any:
         return await agent.graph.ainvoke(agent.input(text, None), PLACE, durability="sync")
@@ -163,6 +166,7 @@ class Read(InMemorySaver):
         return await super().aput(*given, **more)
 
 
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], indirect=True)
 @pytest.mark.parametrize("clients", [1, 2, 6])
 def test_many_runs_that_read_the_thread_before_its_last_step_are_refused(
     agent_of: AgentOf, clients: int
