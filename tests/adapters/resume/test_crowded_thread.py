@@ -93,7 +93,7 @@ async def test_each_client_is_heard_once(
 
 
 class Held(InMemorySaver):
-    """A checkpointer that stores one of its checkpoints late."""
+    """A checkpointer that is late to say that it has stored one of its checkpoints."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,10 +103,11 @@ class Held(InMemorySaver):
 
     async def aput(self, *given: Any, **more: Any) -> Any:
         self.puts += 1
+        put = await super().aput(*given, **more)
         if self.puts == self.held:
             self.stuck.set()
             await self.go_on.wait()
-        return await super().aput(*given, **more)
+        return put
 
 
 def test_an_input_that_is_undone_is_read_by_no_other_run() -> None:
@@ -123,9 +124,7 @@ def test_an_input_that_is_undone_is_read_by_no_other_run() -> None:
         ending = asyncio.ensure_future(say("Two."))
         await saver.stuck.wait()
         refused = asyncio.ensure_future(say("Three."))
-        await asyncio.sleep(
-            2.1
-        )  # its input is stored, and it has nearly waited long enough for the first
+        await asyncio.sleep(0.1)  # its input is stored, and it waits for the first
         third = asyncio.ensure_future(say("Four."))
         with pytest.raises(CallerError, match="is under way"):
             await refused
