@@ -165,6 +165,7 @@ def test_a_run_whose_loop_was_closed_holds_nothing() -> None:
     assert next(RunLock(saver, "journal.db", "t").pauses()) > 0
 
 
+@pytest.mark.usefixtures("only_new_objects")
 async def test_a_stream_that_is_dropped_holds_nothing() -> None:
     """Without `aclose`: the loop closes it once it is collected."""
     agent = agent_on(InMemorySaver(), sleeping)
