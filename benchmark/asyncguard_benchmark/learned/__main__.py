@@ -35,7 +35,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True)
     made = commands.add_parser(
-        "train", help="train a model; the same command goes on after an interruption"
+        "train",
+        help="train a model; the same command goes on after an interruption",
+        epilog="example: train --from benchmark/learned/model --steps 0 --composed-steps 1000 --late-share 0.1",
     )
     made.set_defaults(run=_train)
     made.add_argument("--out", type=Path, default=Path("runs/learned"), metavar="DIR")
