@@ -205,6 +205,37 @@ def test_a_thread_that_the_agent_itself_names_is_the_same() -> None:
     assert run_virtual(main()).result == "Yes: found"
 
 
+@pytest.mark.parametrize(
+    "saver", [True, InMemorySaver()], ids=["of the graph around it", "its own"]
+)
+def test_an_agent_that_a_tool_streams_has_the_place_of_the_call(saver: Any) -> None:
+    """It is given no configuration, so its thread is known from what is around it; three threads run side by side."""
+    agent = agent_on(saver, sleeping)
+
+    @tool
+    async def delegate(q: str) -> str:
+        """Ask the other agent."""
+        last = [each async for each in agent.astream({"messages": [("user", "work")]})][-1]
+        return str(last["model"]["messages"][-1].text)
+
+    def policy(messages: Any, _: Any) -> Any:
+        last = messages[-1]
+        return str(last.text) if last.type == "tool" else calls(("delegate", {"q": "x"}))
+
+    asking = build_agent(ScriptedChatModel(policy), [delegate], checkpointer=InMemorySaver())
+
+    async def asked(thread: str) -> str:
+        place: Any = {"configurable": {"thread_id": thread}}
+        return str(
+            (await asking.ainvoke({"messages": [("user", "go")]}, place))["messages"][-1].text
+        )
+
+    async def main() -> list[str]:
+        return await asyncio.gather(*map(asked, "abc"))
+
+    assert run_virtual(main()).result == ["Yes: found"] * 3
+
+
 def test_a_run_within_a_sync_entry_is_refused_as_one_that_is_awaited() -> None:
     """And one that was broken off holds nothing."""
     agent = agent_on(InMemorySaver(), sleeping)
