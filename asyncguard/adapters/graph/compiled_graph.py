@@ -33,6 +33,7 @@ from asyncguard.adapters.refused_input import (
 )
 from asyncguard.adapters.run_input import NO_RUN, refuse_silence
 from asyncguard.adapters.thread_id import check_names_thread
+from asyncguard.adapters.threads.active_runs import RUN_LOCK
 from asyncguard.adapters.threads.run_lock import RunLock
 from asyncguard.errors import CallerError
 
@@ -83,7 +84,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             if lock and _depends_on_thread(given):
                 with naming_thread(ensure_config(config)):
                     _check_beside_question(given, self.get_state(config or {}))
-            yield from super().stream(given, config, **options)
+            yield from super().stream(given, _with_lock(config, lock), **options)
             completed = True
         except EmptyInputError as error:
             if given is not None:
@@ -122,8 +123,8 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             if lock and _depends_on_thread(given):
                 with naming_thread(ensure_config(config)):
                     _check_beside_question(given, await self.aget_state(config or {}))
-            parts = cast(AsyncGenerator[Any], super().astream(given, config, **options))
-            async with aclosing(parts):
+            whole = super().astream(given, _with_lock(config, lock), **options)
+            async with aclosing(cast(AsyncGenerator[Any], whole)) as parts:
                 async for part in parts:
                     yield part
             completed = True
@@ -245,6 +246,14 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if _in_a_nodes_name(config, supersteps):
             supersteps = _going_on(supersteps, (await self.aget_state(config)).next)
         return await super().abulk_update_state(config, supersteps)
+
+
+def _with_lock(config: RunnableConfig | None, lock: RunLock | None) -> RunnableConfig | None:
+    """Return the configuration with the lock of the run, for its first node."""
+    if lock is None:
+        return config
+    given = config or {}
+    return {**given, "configurable": {**given.get("configurable", {}), RUN_LOCK: lock}}
 
 
 def _depends_on_thread(given: Any) -> bool:

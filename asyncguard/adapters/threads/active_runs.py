@@ -34,6 +34,8 @@ from asyncguard.adapters.langgraph_internals import (
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.portal import sync_entry
 
+RUN_LOCK = "__asyncguard_run_lock"
+"""Key of the lock of a whole run in the configuration of its nodes; see :mod:`run_lock`."""
 _KEPT_ENDS = 1024
 """Number of ended runs that are remembered; the oldest is forgotten first."""
 
@@ -126,7 +128,9 @@ class _Threads:
             )
             # LangGraph closes the stack however the run ends, so no thread stays claimed.
             when_over(run, self._ending.add, run)
-            end_whole(run, self._leave, thread, run)
+            lock = config.get("configurable", {}).get(RUN_LOCK)
+            own = lock if lock is not None and lock.follow(run) else None
+            end_whole(run, self._leave, thread, run, own)
             return None
 
     async def end_abandoned(self, config: RunnableConfig, journal: Journal | None) -> bool:
@@ -237,7 +241,12 @@ class _Threads:
                 for name, (run, _) in list(self._at_work.items())
             )
 
-    def _leave(self, thread: _Thread, run: Run) -> None:
+    def _leave(self, thread: _Thread, run: Run, lock: Any) -> None:
+        self._forget(thread, run)
+        if lock is not None:
+            lock.release()
+
+    def _forget(self, thread: _Thread, run: Run) -> None:
         with self._lock:
             if self._at_work.get(thread, (None,))[0] is run:
                 del self._at_work[thread]

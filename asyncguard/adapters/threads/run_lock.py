@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from langgraph.errors import GraphInterrupt
+
+from asyncguard.adapters.langgraph_internals import Run, when_over_with
 from asyncguard.adapters.threads.active_runs import THREADS
 from asyncguard.errors import CallerError, ThreadBusyError
 
@@ -39,7 +42,10 @@ class _Course:
 
 
 class RunLock:
-    """Lock of a run; it is free when the run ends, or when nothing refers to this object."""
+    """Lock of a run; it is free when the run ends, or when nothing refers to this object.
+
+    LangGraph's run ends before its stream does, whose last parts a caller may read much later.
+    """
 
     def __init__(self, saver: object, journal: object, thread_id: str) -> None:
         """Name the lock; nothing is taken yet.
@@ -55,6 +61,7 @@ class RunLock:
         self._key = (store, type(journal), own, thread_id)
         self._thread_id, self._store = thread_id, store
         self.course = _Course()
+        self._run_known = False
         self._kept = (saver, journal)  # so that their addresses stay theirs
 
     def pauses(self, loop: asyncio.AbstractEventLoop | None = None) -> Iterator[float]:
@@ -79,15 +86,33 @@ class RunLock:
             if other.completed:
                 raise ThreadBusyError(continued(self._thread_id, "was begun"))
 
+    def follow(self, run: Run) -> bool:
+        """Note how LangGraph's run ends.
+
+        Args:
+            run: The first that is given is the lock's; those inside it are given the lock, too.
+
+        Returns:
+            True if the lock has to be released at the end of the run.
+        """
+        if self._run_known:
+            return False
+        self._run_known = True
+        when_over_with(run, self._note_end)
+        return True
+
+    def _note_end(self, error: BaseException | None) -> None:
+        self.course.completed = error is None or isinstance(error, GraphInterrupt)
+
     def release(self, *, completed: bool = False) -> None:
         """Give the lock up, if it was taken.
 
         Args:
             completed: True if the run has come to its own end; those that wait are refused then.
         """
-        self.course.completed = completed
         with _LOCK:
             if _HELD.get(self._key) is self:
+                self.course.completed |= completed
                 del _HELD[self._key]
 
     def _take(self) -> _Course | None:

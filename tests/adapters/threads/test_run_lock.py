@@ -176,6 +176,47 @@ async def test_a_stream_that_is_dropped_holds_nothing() -> None:
     assert await say(agent, "second") == "Yes: second"
 
 
+async def test_a_run_that_is_over_holds_nothing_though_its_stream_is_kept() -> None:
+    """Its last state was read, and the next message comes at once; and also within the loop that reads it."""
+    agent = agent_on(InMemorySaver(), sleeping)
+    stream = agent.astream({"messages": [("user", "first")]}, PLACE, stream_mode="values")
+    async for state in stream:
+        if state["messages"][-1].type == "ai":
+            assert await say(agent, "second") == "Yes: second"
+            break
+    assert await say(agent, "third") == "Yes: third"
+    async for event in agent.astream_events({"messages": [("user", "fourth")]}, PLACE):
+        if event["event"] == "on_chain_end" and not event["parent_ids"]:
+            assert await say(agent, "fifth") == "Yes: fifth"
+
+
+def test_a_run_of_a_sync_entry_that_is_over_holds_nothing_though_its_stream_is_kept() -> None:
+    """As one that is awaited."""
+    agent = agent_on(InMemorySaver(), sleeping)
+    stream = agent.stream({"messages": [("user", "first")]}, PLACE, stream_mode="values")
+    assert any(state["messages"][-1].type == "ai" for state in stream)
+    second = agent.invoke({"messages": [("user", "second")]}, PLACE)
+    assert second["messages"][-1].text == "Yes: second"
+
+
+async def test_a_run_inside_another_one_leaves_the_outer_ones_lock() -> None:
+    """An agent that a tool runs without a configuration is given what the outer run was given."""
+
+    async def asking() -> str:
+        await inner.ainvoke({"messages": [("user", "hi")]})
+        with pytest.raises(CallerError, match="'t' is under way"):
+            await say(other, "second")
+        return "found"
+
+    saver = InMemorySaver()
+    agent, inner, other = (
+        agent_on(saver, asking),
+        agent_on(None, sleeping),
+        agent_on(saver, sleeping),
+    )
+    assert await say(agent, "work") == "Yes: found"
+
+
 def test_agents_with_a_database_in_common_share_its_threads() -> None:
     """As where a server builds an agent for each request."""
     saver = InMemorySaver()
