@@ -21,6 +21,7 @@ from asyncguard.core.calls import OPEN_STATES, Call, CallState
 from asyncguard.core.ledger_queries import NEVER_BEGUN, LedgerQueries
 from asyncguard.core.lifecycle import Move, Task, TaskState, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
+from asyncguard.core.resume_policy import CANCELLED
 from asyncguard.errors import UnknownCallError
 
 _OUTCOME_MOVES = {
@@ -72,11 +73,14 @@ class Ledger(LedgerQueries):
         if known is None:
             self._tasks[event.task] = TaskRecord(task=Task(id=event.task, goal=event.goal))
             return
-        if known.state is not TaskState.OPEN:
+        # A message opens only what has ended, so a task that is open already is given by its name.
+        if known.state is TaskState.OPEN:
+            known.dropped = False
+        else:
             known.state = advance_task(known.state, TaskState.OPEN)
         if event.goal != known.task.goal:
             # What was called for the former goal says nothing about this one.
-            known.issued, known.last_call = 0, None
+            known.issued, known.last_call, known.dropped = 0, None, False
             known.former |= {
                 record.key
                 for record in self._calls.values()
@@ -90,6 +94,7 @@ class Ledger(LedgerQueries):
     def _end_task(self, event: ev.TaskEnded) -> None:
         (task,) = self._named_tasks((event.task,))
         task.state = advance_task(task.state, event.state)
+        task.dropped = task.dropped or event.reason == CANCELLED
 
     def _take_turn(self, event: ev.TurnTaken) -> None:
         tasks = self._named_tasks(event.passed_over)
@@ -135,7 +140,7 @@ class Ledger(LedgerQueries):
         self._unanswered[call.key] = None
         self._enter_open(record)
         if (task := self._tasks.get(call.task)) is not None:
-            task.last_call = call.key
+            task.last_call, task.dropped = call.key, False
 
     def _edit(self, event: ev.CallEdited) -> None:
         record, call = self._move(event.key, Move.EDIT), event.call

@@ -144,6 +144,10 @@ class TaskRecord:
     """True if the model had a turn after the task's last news and made no call for it."""
     nudged: bool = False
     """True if the model was shown in this run that the task is unfinished."""
+    dropped: bool = False
+    """True if the user cancelled the task, has not given it again, and no call was made for it
+    since. A message of the user reopens it, because it may mean the task, but does not ask for it
+    to be done."""
     last_call: str | None = None
     """Key of the latest call proposed for its goal."""
     former: set[str] = field(default_factory=set)

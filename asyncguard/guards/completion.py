@@ -104,6 +104,9 @@ def _outstanding(board: Scoreboard) -> str:
 
 def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
     """Return what is missing in an open task as half a sentence; empty if nothing is."""
+    if task.dropped:
+        # The model was told to do nothing more for it. A later message may mean it, and may not.
+        return ""
     last = board.ledger.find(task.last_call) if task.last_call is not None else None
     if last is None:
         # The sole task is a plain conversation, which may need no tool at all.

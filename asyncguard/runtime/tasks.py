@@ -12,7 +12,11 @@ from asyncguard.runtime.session.session import Session
 
 def open_tasks(session: Session, tasks: Sequence[Task]) -> None:
     """Open the tasks of an input; the goal of a task is evidence for it."""
+    dropped = {item.task.id: item for item in session.ledger.tasks() if item.dropped}
     for task in tasks:
+        if task.id in dropped and dropped[task.id].state is not TaskState.OPEN:
+            # As a message would reopen it; opened once more, it is one that the user gave.
+            session.record.task_opened(task.id, goal=dropped[task.id].task.goal)
         session.record.task_opened(task.id, goal=task.goal)
         session.board.evidence.add(task.id, task.goal)
 

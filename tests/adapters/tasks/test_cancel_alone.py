@@ -473,6 +473,42 @@ def test_the_user_goes_on_after_a_cancellation_alone(desk: Desk) -> None:
     assert states(outcome) == {"a": "closed", "b": "closed"}
 
 
+@pytest.mark.parametrize("given_again", [False, True])
+def test_the_model_is_reminded_of_a_cancelled_task_only_if_it_is_given_again(
+    desk: Desk, given_again: bool
+) -> None:
+    """A message opens the task again; a model that was reminded of it would do what was cancelled."""
+
+    async def main() -> tuple[Outcome, list[str]]:
+        desk.use(calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done")
+        await desk.begin()
+        await desk.cancel("a")
+        agent = desk.use("You are welcome.", "You are welcome, once more.")
+        if given_again:
+            outcome = await agent.go(agent.input(None, TASKS[:1]), "t")
+        else:
+            outcome = await agent.say("Thank you for y.", thread="t")
+        return outcome, [message.text for message in outcome.messages]
+
+    outcome, texts = run_virtual(main()).result
+    assert any("not every task looks finished" in text for text in texts) is given_again
+    assert states(outcome)["a"] == "closed"
+
+
+def test_a_cancelled_task_that_a_call_was_made_for_again_is_one_like_others(desk: Desk) -> None:
+    """The user has said that it is wanted, after all, and the call was refused."""
+    desk.use(calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done")
+
+    async def main() -> Outcome:
+        await desk.begin()
+        await desk.cancel("a")
+        agent = desk.use(calls(of("a", "nope", "x")), "done", "done, I say")
+        return await agent.say("Do x, after all.", thread="t")
+
+    outcome = run_virtual(main()).result
+    assert "its last call nope#1 was rejected" in "".join(m.text for m in outcome.messages)
+
+
 def test_a_message_that_the_model_has_not_answered_is_cancelled_with_its_task(desk: Desk) -> None:
     """The process died in the model's turn; the cancellation is not the message said once more."""
 
