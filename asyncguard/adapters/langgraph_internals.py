@@ -25,6 +25,7 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph._internal._config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.base import id as ids
 from langgraph.prebuilt import ToolNode
@@ -89,6 +90,15 @@ INTERRUPT_ID = re.compile("[0-9a-f]{32}")
 Why: LangGraph takes a mapping for answers by id if all its keys have this form, and has no public
 test for it. With another form such an answer is taken for one to the question that comes next.
 """
+
+
+def config_of_run(*configs: RunnableConfig | None) -> RunnableConfig:
+    """Return the configuration that LangGraph gives a run, from its graph's and its caller's.
+
+    Why: a run inside a node has the keys around it, unless one of the configurations names a place
+    among the checkpoints. LangChain's function of this name puts the graph's keys in their stead.
+    """
+    return ensure_config(*configs)
 
 
 def saver_of(config: RunnableConfig) -> Any:

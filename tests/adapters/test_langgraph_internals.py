@@ -48,6 +48,7 @@ from asyncguard.adapters.langgraph_internals import (
     before_over,
     calls_without_answer,
     channels_of,
+    config_of_run,
     count_questions,
     end_whole,
     follow_clock,
@@ -120,6 +121,29 @@ def configured(config: RunnableConfig) -> dict[str, Any]:
 def newest_id(graph: Graph) -> str:
     """The id of the thread's newest checkpoint, by the public interface."""
     return str(graph.get_state(THREAD).config["configurable"]["checkpoint_id"])
+
+
+def test_a_run_inside_a_node_has_the_thread_around_it_unless_it_names_one() -> None:
+    """Whatever else its graph or its caller configure."""
+    found: list[Any] = []
+
+    def node(_: Any) -> dict[str, Any]:
+        inner = RunnableConfig(configurable={"own": 1})
+        given: list[Any] = [
+            None,
+            *({"configurable": each} for each in ({"other": 2}, {"thread_id": "u"})),
+        ]
+        found.extend(config_of_run(inner, each)["configurable"] for each in given)
+        return {}
+
+    graph = StateGraph(dict)
+    graph.add_node("node", node)
+    graph.add_edge(START, "node")
+    graph.compile().invoke({}, {"configurable": {"thread_id": "t"}})
+    assert [each["thread_id"] for each in found] == ["t", "t", "u"]
+    assert [bool(each.get("checkpoint_ns")) for each in found] == [True, True, False]
+    assert [each["own"] for each in found] == [1, 1, 1]
+    assert found[1]["other"] == 2
 
 
 def test_a_run_has_its_checkpointer_and_a_nested_one_that_of_the_graph_around_it() -> None:

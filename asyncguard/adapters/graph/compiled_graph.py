@@ -25,7 +25,7 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.node import Node
 from asyncguard.adapters.graph.unseen_steps import marked
-from asyncguard.adapters.langgraph_internals import CHECKPOINTS, DURABILITY, SAVER
+from asyncguard.adapters.langgraph_internals import DURABILITY, SAVER, config_of_run
 from asyncguard.adapters.refused_input import (
     check_with_stored,
     depends_on_thread,
@@ -39,8 +39,6 @@ from asyncguard.errors import CallerError
 
 _OF_RESULTS = frozenset({"__interrupt__"})
 """Keys in the result of a run beside the channels; callers may pass a result on as an input."""
-_PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id", CHECKPOINTS)
-"""Keys by which a configuration names a place among the checkpoints."""
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -142,7 +140,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         The namespace of a graph inside another one is known when LangGraph runs it: its first node
         claims the thread, and checks the input.
         """
-        configurable = self._configurable(config)
+        configurable = config_of_run(self.config, config)["configurable"]
         if not self._stores(config) or configurable.get("checkpoint_ns"):
             return None
         saver = configurable.get(SAVER, self.checkpointer)
@@ -150,17 +148,6 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             return None
         prepare = cast(Node, self.nodes["prepare"].bound)
         return RunLock(saver, prepare.journal, str(configurable.get("thread_id")))
-
-    def _configurable(self, config: RunnableConfig | None) -> dict[str, Any]:
-        """Return what LangGraph gives a run: also what is around it, if it names no place itself.
-
-        LangChain lets the agent's own configuration replace what is around it.
-        """
-        given = config or {}
-        named = {**(self.config or {}).get("configurable", {}), **given.get("configurable", {})}
-        around = {} if any(named.get(key) for key in _PLACE) else ensure_config()["configurable"]
-        beside = ensure_config(cast(RunnableConfig, {**given, "configurable": {}}))["configurable"]
-        return {**around, **named, **beside}
 
     def _stores(self, config: RunnableConfig | None) -> bool:
         """Return True if a run stores anything: a graph around it lends its checkpointer, or none.
