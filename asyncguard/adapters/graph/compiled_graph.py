@@ -13,8 +13,7 @@ question is open, what does not fit the tasks and calls of the thread.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig, ensure_config
@@ -23,6 +22,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
+from asyncguard.adapters.graph.locked_stream import LockedStream
 from asyncguard.adapters.graph.node import Node
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import DURABILITY, SAVER, config_of_run
@@ -105,34 +105,16 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         config = self._unstored(config)
         if lock is None and input is not None:
             return super().astream(input, config, **options)
-        return self._astreamed(input, config, options, lock)
 
-    async def _astreamed(
-        self,
-        given: Any,
-        config: RunnableConfig | None,
-        options: Mapping[str, Any],
-        lock: RunLock | None,
-    ) -> AsyncIterator[Any]:
-        completed = False
-        try:
+        async def begin() -> Any:
             for pause in lock.pauses(asyncio.get_running_loop()) if lock else ():
                 await asyncio.sleep(pause)
-            if lock and _depends_on_thread(given):
+            if lock and _depends_on_thread(input):
                 with naming_thread(ensure_config(config)):
-                    _check_beside_question(given, await self.aget_state(config or {}))
-            whole = super().astream(given, _with_lock(config, lock), **options)
-            async with aclosing(cast(AsyncGenerator[Any], whole)) as parts:
-                async for part in parts:
-                    yield part
-            completed = True
-        except EmptyInputError as error:
-            if given is not None:
-                raise
-            raise CallerError(NO_RUN) from error
-        finally:
-            if lock:
-                lock.release(completed=completed)
+                    _check_beside_question(input, await self.aget_state(config or {}))
+            return super(GuardedGraph, self).astream(input, _with_lock(config, lock), **options)
+
+        return LockedStream(begin, lock, goes_on=input is None)
 
     def _run_lock(self, config: RunnableConfig | None) -> RunLock | None:
         """Return the lock of a run, None for one that stores nothing.
