@@ -176,7 +176,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> Any:
         """See LangGraph."""
         if not self._shows_steps(options):
-            config = marked(config)
+            config = marked(self.config, config)
         return super().invoke(input, config, **options)
 
     async def ainvoke(
@@ -187,7 +187,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> Any:
         """See LangGraph."""
         if not self._shows_steps(options):
-            config = marked(config)
+            config = marked(self.config, config)
         return await super().ainvoke(input, config, **options)
 
     def _shows_steps(self, options: Mapping[str, Any]) -> bool:

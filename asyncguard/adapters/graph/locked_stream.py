@@ -33,22 +33,30 @@ class LockedStream(AsyncGenerator[Any, None]):
                 None for a run that stores nothing.
             goes_on: True if the input is None.
         """
-        self._begin = begin
+        self._begin: Callable[[], Coroutine[Any, Any, AsyncGeneratorType[Any, None]]] | None = begin
         self._lock = lock
         self._goes_on = goes_on
         self._parts: AsyncGeneratorType[Any, None] | None = None
-        self._closed = False
+
+    def __del__(self) -> None:
+        """Release the lock of a stream that was dropped: its first node may never have run.
+
+        LangGraph may still be ending the run, for which the first node of the next one waits.
+        """
+        self._release()
 
     async def asend(self, value: None) -> Any:
         """See PEP 525."""
-        if self._closed:
-            raise StopAsyncIteration
-        if self._parts is None:
+        if self._begin is not None:
+            # What it refers to may refer to this stream, which then would live on in a cycle.
+            begin, self._begin = self._begin, None
             try:
-                self._parts = await self._begin()
+                self._parts = await begin()
             except BaseException:
-                await self.aclose()
+                self._release()
                 raise
+        if self._parts is None:
+            raise StopAsyncIteration
         parts = self._parts
         return await self._step(parts, lambda: parts.asend(value))
 
@@ -62,7 +70,7 @@ class LockedStream(AsyncGenerator[Any, None]):
 
     async def aclose(self) -> None:
         """See PEP 525."""
-        self._closed = True
+        self._begin = None
         try:
             if self._parts is not None:
                 await self._parts.aclose()

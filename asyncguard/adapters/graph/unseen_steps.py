@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackManager
-from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Command
 
 from asyncguard.adapters.langgraph_internals import (
     asked_to_drain,
+    config_of_run,
     passes_unseen,
     place_of,
     run_of,
@@ -54,12 +55,16 @@ class UnseenRun:
     """Interrupt of a node, to be raised in a super-step of its own, after what precedes it."""
 
 
-def marked(config: RunnableConfig | None) -> RunnableConfig:
-    """Return a configuration for a run of which the caller sees the last state alone."""
+def marked(own: RunnableConfig | None, config: RunnableConfig | None) -> RunnableConfig:
+    """Return a configuration for a run of which the caller sees the last state alone.
+
+    Args:
+        own: That of the graph.
+        config: What the caller gave.
+    """
     given: Any = dict(config or {})
     # Without values of its own, a graph that a tool calls is given those of the graph around it.
-    around = given.get("configurable") or ensure_config()["configurable"]
-    given["configurable"] = {**around, _KEY: UnseenRun()}
+    given["configurable"] = {**config_of_run(own, config)["configurable"], _KEY: UnseenRun()}
     return given  # type: ignore[no-any-return]
 
 

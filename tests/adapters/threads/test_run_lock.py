@@ -165,7 +165,6 @@ def test_a_run_whose_loop_was_closed_holds_nothing() -> None:
     assert next(RunLock(saver, "journal.db", "t").pauses()) > 0
 
 
-@pytest.mark.usefixtures("only_new_objects")
 async def test_a_stream_that_is_dropped_holds_nothing() -> None:
     """Without `aclose`: the loop closes it once it is collected."""
     agent = agent_on(InMemorySaver(), sleeping)
@@ -275,6 +274,20 @@ def test_an_agent_that_a_tool_streams_has_the_place_of_the_call(saver: Any) -> N
         return await asyncio.gather(*map(asked, "abc"))
 
     assert run_virtual(main()).result == ["Yes: found"] * 3
+
+
+async def test_an_agent_that_names_its_thread_has_it_inside_a_tool_too() -> None:
+    """By `with_config`; it was given a place in the run around it instead, and forgot its conversation."""
+    saver = InMemorySaver()
+    named = agent_on(saver, sleeping).with_config(PLACE)
+
+    async def asking() -> str:
+        return str((await named.ainvoke({"messages": [("user", "hi")]}))["messages"][-1].text)
+
+    agent = agent_on(InMemorySaver(), asking)
+    assert [await say(agent, "work") for _ in range(2)] == ["Yes: Yes: hi"] * 2
+    stored = (await named.aget_state(PLACE)).values["messages"]
+    assert [each.text for each in stored] == ["hi", "Yes: hi"] * 2
 
 
 def test_a_run_within_a_sync_entry_is_refused_as_one_that_is_awaited() -> None:
