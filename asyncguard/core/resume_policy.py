@@ -184,6 +184,16 @@ RULES: tuple[Rule, ...] = (
     ),
     # -- an attempt that was begun answers for the call --------------------------------------------
     _row(
+        "cancelled, continues outside",
+        Why.CANCELLED,
+        Fate.ABANDON,
+        # In create_agent no state has the start of a call whose step has not ended.
+        lambda f: (
+            f.outside and (f.state is Open.PENDING or (f.begun_later and not f.stopped_at_question))
+        ),
+        CANCELLED,
+    ),
+    _row(
         "begun, and not wanted any more",
         (Why.CANCELLED, Why.REFUSED),
         Fate.STOP_AFTER,
@@ -257,9 +267,6 @@ RULES: tuple[Rule, ...] = (
         Fate.ABANDON,
         lambda f: f.state is Open.QUEUED,
         CANCELLED,
-    ),
-    _row(
-        "cancelled, continues outside", Why.CANCELLED, Fate.ABANDON, lambda f: f.outside, CANCELLED
     ),
     _row("cancelled while it ran", Why.CANCELLED, Fate.INTERRUPT, lambda f: True),
     _row(

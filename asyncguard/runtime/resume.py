@@ -306,9 +306,11 @@ def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
 
 def _outside(session: Session, record: CallRecord, why: Why) -> bool:
     """Return True if work outside was started for the call and only a delivery can end it."""
-    if why is Why.CANCELLED:
-        issued = record.state is CallState.PENDING and record.key in session.live.delivery_tokens
+    if why is Why.CANCELLED and record.state is CallState.PENDING:
+        issued = record.key in session.live.delivery_tokens
         return issued and record.key not in session.engine.executor.pending()
+    if why is Why.CANCELLED and not was_begun(session, record):
+        return False
     known = session.lease.begun_before.get(record.key)
     if known is None or known.state is not AttemptState.STARTED:
         return False
@@ -459,7 +461,10 @@ def _warn_of_another_journal(session: Session, record: CallRecord) -> None:
 
 def _abandon(case: Case) -> None:
     session, record, text = case.session, case.record, case.reason
-    if case.facts.why is Why.CANCELLED and record.state is CallState.PENDING:
+    if case.facts.why is Why.CANCELLED and case.facts.outside:
+        if record.state is not CallState.PENDING:  # its start was never stored
+            _take_up(case)
+            session.record.assumed_started(record.key)
         _leave_outside(case)
         return
     if case.facts.held_back:

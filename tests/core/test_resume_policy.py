@@ -371,7 +371,8 @@ def cancelled(f: Facts) -> Fate:
     if f.state is Open.PENDING:
         return Fate.ABANDON if f.outside else Fate.INTERRUPT
     if later(f) and not stopped_at_question(f):
-        return Fate.STOP_AFTER
+        # Only its delivery can end it, for which a cancelled task does not wait.
+        return Fate.ABANDON if f.outside else Fate.STOP_AFTER
     if f.state in HELD_BACK:
         return Fate.ABANDON if perhaps_released(f) else Fate.SQUASH
     # P4: an earlier process may have begun it

@@ -205,3 +205,34 @@ async def test_a_delivery_before_a_question_is_told_by_another_process(tmp_path:
     assert outcome.text.count("granted all the same") == 1
     assert "no longer held" not in outcome.text
     machine.close()
+
+
+@pytest.mark.parametrize("said", [None, "Never mind."])
+async def test_a_task_is_cancelled_by_the_process_after_the_one_that_parked(
+    agent_of: AgentOf, tmp_path: Path, said: str | None
+) -> None:
+    """The other task is waited for, and a delivery for the cancelled one resolves its doubt."""
+    tokens: dict[str, str] = {}
+
+    def start(arguments: Any) -> str:
+        tokens[arguments["q"]] = arguments["token"]
+        return "started"
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    tools = [scripted_tool("bank", start, args={"q": str, "token": str})]
+    both = calls(("bank", {"q": "x", "task_id": "a"}), ("bank", {"q": "y", "task_id": "b"}))
+    agent = machine.process(tools, SPECS[:1], both).agent
+    await agent.say(tasks=TASKS, thread="t")
+    await machine.made[0].die()
+    process = machine.process(tools, SPECS[:1], *["noted"] * 3)
+    agent = process.agent
+    outcome = await agent.go(agent.input(said, None) | {"cancel": ["a"]}, "t")
+    assert [call["task"] for question in outcome.interrupts for call in question["calls"]] == ["b"]
+    for q in ("x", "y"):
+        await asyncio.to_thread(process.inbox.deliver, tokens[q], f"{q} granted")
+    outcome = await agent.resume("look", "t")
+    assert outcome.states("a") == {"resolved": 1}
+    assert outcome.states("b") == {"done": 1}
+    assert "x granted" in outcome.text
+    assert "y granted" in outcome.text
+    machine.close()
