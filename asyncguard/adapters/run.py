@@ -171,6 +171,19 @@ class Threads:
         return len(self._sessions)
 
 
+def _check_whole(ledger: Sequence[Mapping[str, Any]], thread_id: str) -> None:
+    """Raise if a run went on to store its steps after its thread was deleted.
+
+    LangGraph stores only what is new of a list, so the beginning is gone, and with it what those
+    events are about.
+    """
+    if ledger and ledger[0].get("n", 1) != 1:
+        raise CallerError(
+            f"Thread {thread_id!r} lacks its beginning: it was deleted while a run of it was under "
+            "way, which stored more of it afterwards. Delete it again, or use another thread_id."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Turn:
     """Consequence of a model message."""
@@ -263,7 +276,8 @@ class Run:
             folded: Called if the ledger was folded again, before anything is decided.
 
         Raises:
-            CallerError: Another run of the thread waits for its model or tools in this process.
+            CallerError: Another run of the thread waits for its model or tools in this process; or
+                what is stored of the thread lacks its beginning.
             ThreadBusyError: Another process holds the thread's lease.
             JournalError: The journal cannot be read or written.
         """
@@ -275,7 +289,9 @@ class Run:
         follow_run(session, self.config)
         # Before the first event of this node or hook: the listener of an earlier run is of no use.
         session.listen(self._tell_interface if streams(self.config, "custom") else None)
-        refolded = session.attach(state.get("ledger") or [])
+        ledger = state.get("ledger") or []
+        _check_whole(ledger, thread_of(self.config))
+        refolded = session.attach(ledger)
         number = self._identity.get("number", 0)
         # A ledger that was folded again may belong to another branch: the journal is asked again.
         await acquire_thread(

@@ -281,6 +281,20 @@ async def test_a_deleted_thread_begins_again(frontend: Frontend) -> None:
     assert said((await agent.say("two", thread="t")).messages) == ["two"]
 
 
+async def test_a_thread_that_was_deleted_beside_a_run_says_what_to_do(frontend: Frontend) -> None:
+    """The run goes on to store its steps, without what came before the deletion."""
+    saver = InMemorySaver()
+    agent = agent_on(frontend, saver, latency=0.05, policy=look_first)
+    running = asyncio.create_task(agent.graph.ainvoke(agent.input("one", None), PLACE))
+    await asyncio.sleep(0.08)  # its tool runs
+    saver.delete_thread("t")
+    assert (await running)["messages"][-1].text == "all done"
+    with pytest.raises(CallerError, match=r"'t' lacks its beginning.* Delete it again"):
+        await agent.say("two", thread="t")
+    saver.delete_thread("t")
+    assert said((await agent.say("two", thread="t")).messages) == ["two"]
+
+
 async def test_going_back_in_time_is_no_meeting(frontend: Frontend) -> None:
     """A run from an older checkpoint is allowed after others have ended."""
     agent = agent_on(frontend, InMemorySaver())
