@@ -14,8 +14,8 @@ from asyncguard.errors import CallerError
 class LockedStream(AsyncGenerator[Any, None]):
     """LangGraph's generator, begun once the lock is taken.
 
-    It is no generator of its own: of two, one around the other, a loop closes both when a client
-    drops the stream, and the outer one then closes the inner one while it is being closed.
+    Not a second generator: of two, one around the other, a loop closes both when a client drops the
+    stream, and the outer one then closes the inner one while it is being closed.
     """
 
     def __init__(
