@@ -61,7 +61,7 @@ class RunLock:
         self._key = (store, type(journal), own, thread_id)
         self._thread_id, self._store = thread_id, store
         self.course = _Course()
-        self._run_known = False
+        self._run_known = self._completed = False
         self._kept = (saver, journal)  # so that their addresses stay theirs
 
     def pauses(self, loop: asyncio.AbstractEventLoop | None = None) -> Iterator[float]:
@@ -102,7 +102,8 @@ class RunLock:
         return True
 
     def _note_end(self, error: BaseException | None) -> None:
-        self.course.completed = error is None or isinstance(error, GraphInterrupt)
+        # Told with the release: until then the last steps are on their way to the store.
+        self._completed = error is None or isinstance(error, GraphInterrupt)
 
     def release(self, *, completed: bool = False) -> None:
         """Give the lock up, if it was taken.
@@ -112,7 +113,7 @@ class RunLock:
         """
         with _LOCK:
             if _HELD.get(self._key) is self:
-                self.course.completed |= completed
+                self.course.completed = completed or self._completed
                 del _HELD[self._key]
 
     def _take(self) -> _Course | None:

@@ -73,7 +73,7 @@ def written_results(runs: Sequence[ModelRun], picture: str = "") -> str:
         f"{sum(len(run.episodes) for run in runs)} of {sum(run.asked for run in runs)} episodes were played. "
         "Overall is in per cent, differences are in points of overall, intervals are 95 %.",
         "## Summary",
-        _summary(alike, found),
+        "\n".join([_summary(alike, found), *_of_late_traces(runs, played)]),
         *([f"![differences in overall, with intervals]({picture})"] if picture and found else []),
         "## Models",
         _models(runs, played),
@@ -132,6 +132,28 @@ def _summary(played: Sequence[Played], found: Mapping[str, Difference]) -> str:
             f"- Without guards, the list not shown: {unguarded}; with all guards: {guarded}."
         )
     return "\n".join(lines) or "Nothing was played."
+
+
+def _of_late_traces(runs: Sequence[ModelRun], played: Sequence[Played]) -> list[str]:
+    """Return a line of the summary for each model that has seen late traces."""
+    lines = []
+    for run, each in zip(runs, played, strict=True):
+        drop, guards = (
+            difference([each], *compared)
+            for compared in (
+                (LATE, AT_ONCE),
+                (
+                    (Regime.FIXED1.value, WITHOUT_VIEW),
+                    (Regime.FIXED1.value, WITHOUT_VIEW_OR_GUARDS),
+                ),
+            )
+        )
+        if run.late and drop and guards:
+            lines.append(
+                f"- The model that has seen {run.late:.0%} late traces: late results cost {drop}; "
+                f"all guards, where that list is not shown: {guards}."
+            )
+    return lines
 
 
 def _early_calls(played: Sequence[Played], arm: str) -> str:
