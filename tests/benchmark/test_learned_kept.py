@@ -1,5 +1,6 @@
 import json
 import lzma
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,10 +18,12 @@ from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned.__main__ import main
 from asyncguard_benchmark.learned.comparisons import ModelRun
 from asyncguard_benchmark.learned.folder import (
+    DIGEST,
     EPISODES,
     MODEL,
     VOCABULARY,
     WEIGHTS,
+    NoModelError,
     digest_of_model,
     record_of_model,
     shipped_models,
@@ -153,6 +156,23 @@ def test_what_cannot_be_used_is_refused_by_file_and_line(
         kept_run(model)
     assert main(["page", "--model", str(model)]) == 1
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_the_late_models_digest_is_that_of_its_episodes_though_its_weights_are_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """Its weights are in the history of the checkout alone; a digest of others is refused."""
+    (late,) = (each for each in shipped_models() if (each / DIGEST).exists())
+    assert not (late / WEIGHTS).exists()
+    assert kept_run(late).digest == (late / DIGEST).read_text().split()[0]
+    folder = tmp_path / "other"
+    shutil.copytree(late, folder)
+    (folder / DIGEST).write_text(f"{'0' * 64}\n")
+    with pytest.raises(DataError, match="played by other weights"):
+        kept_run(folder)
+    (folder / DIGEST).unlink()
+    with pytest.raises(NoModelError):
+        kept_run(folder)
 
 
 @pytest.mark.slow

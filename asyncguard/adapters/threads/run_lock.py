@@ -29,7 +29,7 @@ _PAUSES_AT_THE_END = (0.01,) * 180
 
 @dataclass
 class _Course:
-    """How a run that has a lock goes; apart from the lock, which those that wait do not keep."""
+    """State of the run that has a lock, kept apart: runs that wait must not keep the lock alive."""
 
     loop: asyncio.AbstractEventLoop | None = None
     """That runs it; None under sync entry."""

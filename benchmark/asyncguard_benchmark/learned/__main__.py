@@ -34,6 +34,25 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m asyncguard_benchmark.learned", description=__doc__
     )
     commands = parser.add_subparsers(required=True)
+    _add_train(commands)
+    made = commands.add_parser("export", help="write the model of a run's last checkpoint")
+    made.set_defaults(run=_export)
+    made.add_argument("run_folder", type=Path)
+    made.add_argument("--out", type=Path, required=True, metavar="DIR")
+    made = commands.add_parser("curve", help="draw the losses of a training run")
+    made.set_defaults(run=_curve)
+    made.add_argument("log", type=Path)
+    made.add_argument("--out", type=Path, default=Path("learned.svg"))
+    made = commands.add_parser(
+        "splits", help="say what is held out, and compare it with what was written down"
+    )
+    made.set_defaults(run=_splits)
+    _add_study(commands)
+    _add_page(commands)
+    return parser
+
+
+def _add_train(commands: Any) -> None:
     made = commands.add_parser(
         "train",
         help="train a model; the same command goes on after an interruption",
@@ -77,21 +96,6 @@ def _parser() -> argparse.ArgumentParser:
         default="float32",
         help="type in which the layers calculate; bfloat16 is faster where the processor knows it",
     )
-    made = commands.add_parser("export", help="write the model of a run's last checkpoint")
-    made.set_defaults(run=_export)
-    made.add_argument("run_folder", type=Path)
-    made.add_argument("--out", type=Path, required=True, metavar="DIR")
-    made = commands.add_parser("curve", help="draw the losses of a training run")
-    made.set_defaults(run=_curve)
-    made.add_argument("log", type=Path)
-    made.add_argument("--out", type=Path, default=Path("learned.svg"))
-    made = commands.add_parser(
-        "splits", help="say what is held out, and compare it with what was written down"
-    )
-    made.set_defaults(run=_splits)
-    _add_study(commands)
-    _add_page(commands)
-    return parser
 
 
 def _add_study(commands: Any) -> None:
