@@ -35,6 +35,8 @@ SUPERSEDED = "the user sent a new message before it began"
 """Reason shown to the model for a call that a new message ended."""
 UNANSWERED = "the user sent a new message instead of an answer to its question"
 """Reason shown to the model for a call whose tool had asked a person."""
+UNAPPROVED = "its tool was declared to need a person's approval"
+"""Reason shown to the model for a call that an earlier version of the agent had admitted."""
 ANSWERED = "answered by other middleware"
 """Reason in the ledger of a call that did not run because other middleware answered it."""
 
@@ -131,6 +133,22 @@ RULES: tuple[Rule, ...] = (
                 or (f.state is Open.QUEUED and (f.begun_later or f.effect is Effect.PURE))
             )
         ),
+    ),
+    # -- the agent that admitted it did not need a person's approval, and this one does -------------
+    # It is not held: its arguments may rest on what is old by now. The model proposes it again.
+    _row(
+        "needs approval by now",
+        Why.ISSUED,
+        Fate.CANCEL,
+        lambda f: f.waits_for_approval and (f.harmless or f.renewable or not f.begun),
+        UNAPPROVED,
+    ),
+    _row(
+        "needs approval by now, may have begun",
+        Why.ISSUED,
+        Fate.ABANDON,
+        lambda f: f.waits_for_approval,
+        UNAPPROVED,
     ),
     # -- other middleware, or a person whom it asks, has not let the call pass ---------------------
     # Its wrapper is outside the guard's. Without a journal a process that is gone may have begun

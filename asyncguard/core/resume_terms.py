@@ -186,6 +186,8 @@ class Facts:
     """True if the current attempt is a side query for the call: a contract, a source or a probe."""
     wanted_again: bool = False
     """True if a person found that it did not happen and wants it repeated."""
+    unapproved: bool = False
+    """True if its tool needs an approval that it has not: it was admitted when none was needed."""
     journal: Journal = Journal.SILENT
     """Knowledge of the journal."""
     outside: bool = False
@@ -238,6 +240,11 @@ class Facts:
     def begun_later(self) -> bool:
         """Return True if an attempt was begun that is not in the state."""
         return self.journal is Journal.LATER or self.here is Here.LATER
+
+    @property
+    def waits_for_approval(self) -> bool:
+        """Return True if no attempt answers for the call, and its next one needs an approval."""
+        return self.unapproved and not (self.side_query or self.begun_later)
 
     @property
     def stopped_at_question(self) -> bool:

@@ -85,7 +85,13 @@ class _AllTools:
 ALL_TOOLS: Hands = _AllTools()
 HELD_BACK = (CallState.DEFERRED, CallState.HELD)
 """States of calls that have not been admitted."""
-_ENDED_IF_HARMLESS = (Why.RESUMED, Why.CANCELLED, Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
+_ENDED_IF_HARMLESS = (
+    Why.RESUMED,
+    Why.ISSUED,
+    Why.CANCELLED,
+    Why.WRAPPERS_RETURNED,
+    Why.WRAPPER_MISSING,
+)
 """Occasions for which the table has a row that asks whether a queued call is harmless."""
 
 
@@ -142,7 +148,7 @@ def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances
     """
     facts = (
         _facts_to_issue(session, record)
-        if why is Why.ISSUED
+        if why is Why.ISSUED and not _is_unapproved(session, record)
         else _facts(session, record, why, given)
     )
     decision = decide(facts)
@@ -239,6 +245,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         effectful=any(spec.effect is not EffectClass.PURE for spec in tools),
         side_query=record.aim is not ev.Aim.ANSWER,
         wanted_again=record.wanted_again,
+        unapproved=_is_unapproved(session, record),
         journal=_journal(session, record, why),
         outside=_outside(session, record, why),
         here=_here(session, record, given),
@@ -253,6 +260,13 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         blocker_failed=bool(given.failed),
         undecided=record.state in HELD_BACK and record.key in (given.lost or ()),
     )
+
+
+def _is_unapproved(session: Session, record: CallRecord) -> bool:
+    """Return True if the next attempt needs an approval that was not given."""
+    spec = session.engine.specs.get(record.tool)
+    needed = spec is not None and spec.approval
+    return needed and not (record.approved or record.wanted_again)
 
 
 def _asked(session: Session, record: CallRecord) -> bool:
@@ -279,7 +293,8 @@ def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumst
     """
     if record.state is not CallState.QUEUED or why not in _ENDED_IF_HARMLESS:
         return False
-    return (why is Why.CANCELLED or not given.hands.holds(record.key)) and harmless(session, record)
+    asked = why in (Why.CANCELLED, Why.ISSUED) or not given.hands.holds(record.key)
+    return asked and harmless(session, record)
 
 
 def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool:
@@ -554,11 +569,13 @@ def _take_up(case: Case) -> None:
     """Queue a call that was begun: issuing it then yields the result of the existing attempt."""
     session, record = case.session, case.record
     queued = record.state is CallState.QUEUED
+    # Of a held one an attempt was begun after a person had approved it.
+    approved = record.state is CallState.HELD
     if case.facts.journal is not Journal.LATER:
         if not queued:
             issued = session.engine.begun.arguments(record.key)
             changed = None if issued is None or issued == record.call.arguments else dict(issued)
-            session.record.admitted(record.key, released=True, arguments=changed)
+            session.record.admitted(record.key, released=True, approved=approved, arguments=changed)
         return
     # The events that led to the journal's latest attempt were never stored, so they are skipped.
     known = session.lease.begun_before[record.key]
@@ -567,7 +584,7 @@ def _take_up(case: Case) -> None:
         return
     if not queued:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
-        session.record.admitted(record.key, released=True, arguments=arguments)
+        session.record.admitted(record.key, released=True, approved=approved, arguments=arguments)
     if known.number != record.attempts + 1 or not called:
         _skip_to(session, record, known)
 

@@ -117,8 +117,13 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
     },
     Why.ISSUED: {
         "state": (Open.QUEUED,),
+        "effect": tuple(Effect),
         "side_query": ANY,
         "edited": ANY,
+        "unapproved": ANY,
+        "begun": ANY,
+        "harmless": ANY,
+        "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.LATER),
     },
     Why.REPORTED_LOST: {"state": (Open.PENDING,), "edited": ANY},
@@ -201,7 +206,12 @@ def issued(f: Facts) -> Fate:
     """P2 and P6, but for questions, which have no effect."""
     if f.side_query:
         return Fate.KEEP
-    return Fate.REFUSE if f.edited else Fate.TAKE_OVER if later(f) else Fate.KEEP
+    if f.edited:
+        return Fate.REFUSE
+    if f.unapproved and not later(f):  # P5, and P4 if it may have had an effect
+        unharmed = f.harmless or not f.begun or f.effect in (Effect.PURE, Effect.IDEMPOTENT)
+        return Fate.CANCEL if unharmed else Fate.ABANDON
+    return Fate.TAKE_OVER if f.here is Here.LATER else Fate.KEEP
 
 
 def reported_lost(f: Facts) -> Fate:

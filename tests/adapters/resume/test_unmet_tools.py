@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from asyncguard import EffectClass, SignalKind, guarded
 from asyncguard.runtime.session.session import Session
@@ -186,6 +187,38 @@ async def test_a_tool_that_is_gone(machine: Machine) -> None:
     outcome = await successor(machine, [bank.look()]).go_on(durability="sync")
     assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert len(bank.keys) == 1
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("effect", list(EffectClass), ids=lambda effect: effect.value)
+@pytest.mark.parametrize("journal", [True, False], ids=["journal", "no journal"])
+async def test_a_tool_that_needs_approval_by_now(
+    agent_of: AgentOf, frontend: Frontend, tmp_path: Path, effect: EffectClass, journal: bool
+) -> None:
+    """A call that was admitted and not begun is not made without a person; one that may have begun is in doubt."""
+    bank, machine = Bank(), Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    bank.stuck = False
+    pay, place = calls(("pay", {"q": "x"})), {"configurable": {"thread_id": "t"}}
+    old = machine.process([bank.pay(**DECLARED[effect]), bank.look(), bank.check()], [], pay)
+    before = ["execute" if frontend is Frontend.GRAPH else "tools"]
+    said: Any = {"messages": [("user", "Pay x.")]}
+    await old.agent.graph.ainvoke(said, place, durability="sync", interrupt_before=before)
+    await old.die()
+    tools = [bank.pay(**DECLARED[effect], approval=True), bank.look(), bank.check()]
+    other = None if journal else tmp_path / "another.db"  # which knows nothing of what was begun
+    new = successor(machine, tools, pay, "I cannot.", journal=other)
+    outcome = await new.go_on(durability="sync")
+    assert bank.keys == []
+    if effect in (EffectClass.KEYED, EffectClass.AT_MOST_ONCE) and not journal:
+        assert outcome.report["in_doubt"] == ["main/pay#1"]
+    else:
+        assert "declared to need a person's approval" in outcome.text
+        (question,) = outcome.interrupts
+        assert "pay#2" in str(question)
+        outcome = await new.agent.go(Command(resume=True), "t")
+        assert outcome.report["in_doubt"] == []
+        assert len(bank.keys) == 1
+    machine.close()
 
 
 async def test_a_thread_that_keeps_no_declarations(
