@@ -13,7 +13,9 @@ typed() {
 }
 
 environment .venv-learned typed "${1:-}"
-ASYNCGUARD_LEARNED=required "$python" -m pytest -n 2 tests/benchmark/test_learned_*.py
+# The kept episodes need no torch: the slow tests have read them.
+ASYNCGUARD_LEARNED=required "$python" -m pytest -n 2 --ignore=tests/benchmark/test_learned_kept.py \
+  tests/benchmark/test_learned_*.py
 work=.venv-learned/tiny  # removed with the environment
 "$python" -m asyncguard_benchmark.learned train --tiny --out "$work"
 "$python" -m asyncguard_benchmark.learned curve "$work/log.jsonl" --out "$work/curve.svg"
