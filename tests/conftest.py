@@ -84,19 +84,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _mark_left_out(items: list[pytest.Item]) -> None:
-    """Mark all but each n-th case of a test with the mark `sampled(n)` as slow.
+    """Mark all but each n-th case of a test as slow: n is that of its mark `sampled(n)`, or of its folder.
 
     The order is that of a checksum: in the order of the parameters each n-th case may have one and the same value.
     """
     cases = defaultdict(list)
     for item in items:
-        if (mark := item.get_closest_marker("sampled")) is not None:
-            cases[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+        mark = item.get_closest_marker("sampled")
+        share = _of_folder(item.nodeid) if mark is None else mark.args[0]
+        cases[item.nodeid.partition("[")[0], share].append(item)
     for (_, share), of_one in cases.items():
         for item in sorted(of_one, key=lambda each: crc32(each.nodeid.encode()))[
             ceil(len(of_one) / share) :
         ]:
             item.add_marker(pytest.mark.slow)
+
+
+_PLAYING = (
+    *("adapters", "benchmark", "cli", "distributed", "fuzz", "graphs", "journal"),
+    *("reliability", "runtime", "stored_state"),
+)
+"""Folders whose tests run agents, servers or processes: two thirds of the time of all cases."""
+
+
+def _of_folder(nodeid: str) -> int:
+    """Return the n of tests without a mark of their own."""
+    return 4 if nodeid.split("/")[1] in _PLAYING else 1
 
 
 def _seconds(item: pytest.Item) -> float:

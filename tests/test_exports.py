@@ -141,6 +141,7 @@ for name, extra in {"DbosExecutor": "dbos", "AgUiAgent": "ag-ui-langgraph"}.item
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", _BLOCKED)
 def test_modules_can_be_looked_through_without_extras(how: str) -> None:

@@ -456,6 +456,7 @@ def test_runs_of_another_download_are_not_mixed(file: Path, tmp_path: Path, run:
     assert "play into another file with --out" in told
 
 
+@pytest.mark.slow
 def test_arms_are_compared_on_the_same_missions(file: Path, tmp_path: Path, run: Json) -> None:
     """As in the bundled missions, in two processes; the guard mends what it should."""
     asked = ("--agents", "stand-in", "--arms", "none,all", "--challenges", "c2", "--jobs", 2)

@@ -96,6 +96,7 @@ def test_guards_help_an_agent_that_runs_ahead(
     assert guards <= {"arguments"}
 
 
+@pytest.mark.slow
 def test_the_file_is_compared_reported_and_exported(
     eager: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

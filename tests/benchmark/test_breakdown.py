@@ -50,6 +50,7 @@ def told(file: Path, capsys: pytest.CaptureFixture[str], by: str = "all") -> dic
     return found
 
 
+@pytest.mark.slow
 def test_every_table_has_the_episodes_of_its_condition(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -322,6 +322,7 @@ def test_a_sweep_under_the_papers_contract_tells_all_that_it_played(
         assert f"| {agent}" in report
 
 
+@pytest.mark.slow
 def test_an_ablation_says_its_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In its tables, its findings and the document of results."""
     out = tmp_path / "ablation"

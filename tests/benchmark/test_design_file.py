@@ -274,6 +274,7 @@ def test_tables_that_no_command_makes_are_refused(tmp_path: Path, wrong: dict[st
         read_design(path)
 
 
+@pytest.mark.slow
 def test_a_broken_sham_is_no_headline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

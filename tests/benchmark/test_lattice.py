@@ -76,6 +76,7 @@ def check_inferences(
 GUARDS = ("arguments", "scope", "duplicate", "grounding", "completion")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "agent",
@@ -179,6 +180,7 @@ def test_a_share_is_the_mean_over_orders(game: tuple[int, list[bool]]) -> None:
     assert shapley_values(worth, players)[name] == pytest.approx(sum(steps) / len(orders))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=5)
 @given(st.sampled_from(AGENTS), st.sampled_from(shipped_compositions()))
 def test_shares_from_the_lattice_are_those_of_all_runs(

@@ -128,6 +128,7 @@ def test_a_trace_depends_on_its_number_alone() -> None:
     assert Traces(seed=6).segments(7) != TRACES.segments(7)
 
 
+@pytest.mark.slow
 def test_the_second_part_brings_each_task_to_its_end() -> None:
     """Most traces of the second part have several tasks; each is brought to its end in the order of the telling."""
     traces = Traces(seed=5, composed=True)
@@ -143,6 +144,7 @@ def test_the_second_part_brings_each_task_to_its_end() -> None:
     assert {traces.sources(n) for n in range(9)} != {TRACES.sources(n) for n in range(9)}
 
 
+@pytest.mark.slow
 def test_a_share_of_late_traces_leaves_the_others_as_they_were() -> None:
     """A late trace waits for its results and makes no call of a task whose result is out; the others are the same."""
     mixed = Traces(seed=5, late=0.3)

@@ -85,6 +85,7 @@ def test_episodes_come_back_as_they_were_played(
     assert [*tmp_path.glob("*.partial")] == []
 
 
+@pytest.mark.slow
 def test_the_page_of_several_models_is_written_without_pytorch(
     model: Path, tmp_path: Path, run_of: Callable[[Path], ModelRun]
 ) -> None:

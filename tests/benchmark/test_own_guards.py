@@ -125,6 +125,7 @@ def test_one_that_fails_is_told_of_and_changes_nothing(folder: Path, player: str
     assert solved[ALL] == solved[with_rules(ALL, [place])]
 
 
+@pytest.mark.slow
 def test_several_processes_import_it_by_its_place(folder: Path) -> None:
     """Processes that the command starts find it in the folder of the command."""
     assert main([*RUN, "two.jsonl", "--guard", SERIAL, "--jobs", "2"]) == 0

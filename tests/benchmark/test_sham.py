@@ -91,6 +91,7 @@ def test_a_refused_call_is_not_made_and_its_agent_is_told(surface: Surface) -> N
     assert told > 0
 
 
+@pytest.mark.slow
 def test_frequency_is_matched(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     """Nearly all refusals of the paired runs are imitated; runs that end early leave some over."""
     shams, paired = outcomes[SHAM], outcomes[ALL]
@@ -99,6 +100,7 @@ def test_frequency_is_matched(outcomes: Mapping[str, Sequence[Outcome]]) -> None
     assert 0.8 * wanted <= made <= wanted
 
 
+@pytest.mark.slow
 def test_an_agent_whose_wrong_calls_pass_gets_as_many_refusals() -> None:
     """Without guards it makes far fewer calls; the refusals are drawn from these and not from those of the long run."""
     confused = replace(EAGER, agent=AgentSpec(kind="confused"))

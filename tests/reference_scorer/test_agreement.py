@@ -50,6 +50,7 @@ def test_the_reference_imports_nothing_of_the_project() -> None:
     assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
 
 
+@pytest.mark.slow
 def test_both_agree_on_a_few_hundred_episodes() -> None:
     """Every verdict and every figure is the same, for all agents, players, regimes and surfaces."""
     episodes = quick_corpus()
