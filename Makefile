@@ -6,6 +6,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Three processes on two cores: for a third of their time tests wait, for a deadline, a lease, another process.
 WORKERS ?= $(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2)))
+# Slow tests wait for more than half of it, for browsers and servers, too.
+SLOW_WORKERS ?= $(shell echo $$((5 * $$(nproc 2>/dev/null || echo 2) / 2)))
 # Python and pytest keep what they compiled, also where the environment says otherwise: else each worker
 # compiles the tests again, which takes 11 of 19 s of its collection.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
@@ -56,7 +58,7 @@ test: $(VENV)/dev ## Set up and run the fast tests
 
 # Hypothesis tries an eighth of its examples in the fast tests, and all of them here (tests/support/examples.py).
 slow: $(VENV)/dev ## Run the slow tests, and those of hypothesis with all examples
-	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "(slow or hypothesis) and not full" -n $(WORKERS) --dist worksteal
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "(slow or hypothesis) and not full" -n $(SLOW_WORKERS) --dist loadfile
 
 full: $(VENV)/dev ## Run the longest tests (an hour)
 	$(PYTEST) -m full -n 2

@@ -72,7 +72,7 @@ _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `full` tests as `slow`, too, as they take minutes, and most cases of the `sampled`; longest slow ones first.
+    """Mark `full` tests as `slow`, too, as they take minutes, and most cases of the `sampled`; longest files first.
 
     A long one that begins last leaves the other cores idle.
     """
@@ -80,7 +80,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("full") is not None:
             item.add_marker(pytest.mark.slow)
     _mark_left_out(items)
-    items.sort(key=_seconds, reverse=True)
+    whole: defaultdict[str, float] = defaultdict(float)
+    for item in items:
+        whole[_scope(item.nodeid)] += _seconds(item)
+    items.sort(key=lambda item: whole[_scope(item.nodeid)], reverse=True)
 
 
 def _mark_left_out(items: list[pytest.Item]) -> None:
@@ -113,9 +116,15 @@ def _of_folder(nodeid: str) -> int:
 
 
 def _seconds(item: pytest.Item) -> float:
-    """Return the seconds that the test's mark states, else 0."""
+    """Return the seconds that the test's mark states, else a fifth for a slow one."""
     marks = item.iter_markers("slow")
-    return max((float(mark.kwargs.get("seconds", 0)) for mark in marks), default=0.0)
+    return max((float(mark.kwargs.get("seconds", 0.2)) for mark in marks), default=0.0)
+
+
+def _scope(nodeid: str) -> str:
+    """Return what runs in one worker: a file, or a folder of files that share something."""
+    file = nodeid.split("::")[0]
+    return next((folder for folder in _SHARED if file.startswith(folder)), file)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -128,8 +137,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class BySharedEpisodes(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file: str = super()._split_scope(nodeid)
-            return next((folder for folder in _SHARED if file.startswith(folder)), file)
+            return _scope(nodeid)
 
     return BySharedEpisodes(config, log) if config.getoption("dist") == "loadfile" else None
 

@@ -90,7 +90,7 @@ def test_few_faults_are_survived_or_told(name: str) -> None:
             assert found == {True: [], False: []}, (scenario.name, setting)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=9)
 @pytest.mark.parametrize(
     "levels", [[Level.FULL], pytest.param(list(Level), marks=pytest.mark.full)], ids=["one", "all"]
 )

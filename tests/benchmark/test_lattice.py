@@ -106,7 +106,7 @@ CONDITIONS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=3)
 @pytest.mark.parametrize(("agent", "player", "regime"), CONDITIONS)
 def test_inferred_runs_are_the_runs_in_all_conditions(
     agent: str, player: str, regime: Regime

@@ -176,7 +176,7 @@ def test_the_late_models_digest_is_that_of_its_episodes_though_its_weights_are_e
         kept_run(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=40)
 def test_the_published_page_is_that_of_the_models_in_the_checkout(tmp_path: Path) -> None:
     """The command without arguments writes it again, to the letter, from the episodes that are kept."""
     page = tmp_path / "RESULTS-learned.md"

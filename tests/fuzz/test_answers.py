@@ -148,7 +148,7 @@ def test_each_answer_reaches_its_question(frontend: Frontend, seed: int) -> None
     assert outcome.report["in_doubt"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=22)
 @pytest.mark.parametrize("frontend", Frontend)
 @settings(max_examples=examples(40))
 @given(seed=SEEDS)

@@ -74,7 +74,7 @@ def test_ledger_growth_is_within_its_target() -> None:
     assert [row["met"] for row in found if row["reference"] == "100 pending"] == [True, True]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=18)
 def test_load_runs_many_threads_and_counts_what_they_leave() -> None:
     """Each runtime answers all threads in memory and on a disk; tasks and files are gone with them."""
     found = rows("load", "--quick", "--at-once", "50", "--threads", "100")

@@ -62,7 +62,7 @@ def test_both_agree_on_a_few_hundred_episodes() -> None:
     _demand_agreement(quick_judged())
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=49)
 def test_both_agree_on_more_than_a_thousand_episodes() -> None:
     """The same with every player in every regime, over compositions of two, three and four tasks."""
     compositions = (*shipped_compositions()[::3], *shipped_compositions(Suite.FOUR)[::20])

@@ -9,7 +9,7 @@ import pytest
 COMMAND = Path(__file__).resolve().parents[2] / "benchmark" / "reliability" / "run.py"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=27)
 def test_three_thousand_calls_leave_nothing(tmp_path: Path) -> None:
     """Memory, tasks, files, threads and sessions are what they were after the warm-up; the command says so itself."""
     soaked = subprocess.run(

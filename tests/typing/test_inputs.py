@@ -90,7 +90,7 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=40)
 def test_both_adapters_take_the_typed_input(refused: dict[str, set[str]]) -> None:
     """Tasks, cancellations and the user's words are checked, also those that a variable holds."""
     assert refused[_HEAD] == {*_WRONG[_HEAD]}

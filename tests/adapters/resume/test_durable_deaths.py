@@ -280,7 +280,7 @@ async def test_a_death_at_some_seams(agent_of: AgentOf, path: Callable[[str], Pa
     await sweep(agent_of, path, STORIES["asked"], first=13)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=2)
 @pytest.mark.parametrize("said_again", [False, True], ids=["resumed", "new message"])
 @pytest.mark.parametrize("name", STORIES)
 async def test_a_death_at_many_seams(

@@ -10,7 +10,7 @@ from tests.examples.ui.served import AGENTS, EARLY, PAGE, Shown, desk_server, wa
 from tests.graphs.desk import Server, free_port
 from tests.support.browser import Tab
 
-pytestmark = [pytest.mark.slow(60), pytest.mark.server]
+pytestmark = [pytest.mark.slow(seconds=4), pytest.mark.server]
 TRIP = "trip: weather\ntrip: hotel"
 FINAL = "Sun, and Hotel Mira."
 TOUR = "tour: weather\ntour: photos and hotel"

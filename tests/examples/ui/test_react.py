@@ -11,7 +11,7 @@ from tests.graphs.desk import ROOT, Server, free_port
 from tests.support.browser import Tab
 from tests.support.node import installed, run_npm
 
-pytestmark = [pytest.mark.slow(60), pytest.mark.server]
+pytestmark = [pytest.mark.slow(seconds=6), pytest.mark.server]
 SOURCE = ROOT / "examples" / "ui" / "react"
 
 
