@@ -81,7 +81,7 @@ _ADVICE = {
 """What to do about an error, by PostgreSQL's code."""
 _LOCKED = (
     "another session keeps tables of the journal locked for more than 15 s, and nothing was begun; "
-    "let that session go on, or end it, and run the thread again"
+    "let that session go on, or end it, and try again"
 )
 
 

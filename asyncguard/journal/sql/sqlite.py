@@ -39,7 +39,7 @@ _ADVICE = {
     sqlite3.SQLITE_NOTADB: "the file is not an SQLite database; give the journal a file of its own",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
     sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s, and "
-    "nothing was begun; let that process go on, or end it, and run the thread again",
+    "nothing was begun; let that process go on, or end it, and try again",
     sqlite3.SQLITE_IOERR: "the disk failed; look at the system's log",
 }
 
