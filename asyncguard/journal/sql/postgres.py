@@ -80,8 +80,8 @@ _ADVICE = {
 }
 """What to do about an error, by PostgreSQL's code."""
 _LOCKED = (
-    "another session keeps tables of the journal locked for more than 15 s, and nothing was begun; "
-    "let that session go on, or end it, and try again"
+    "another session keeps tables of the journal locked for more than 15 s; let that session go "
+    "on, or end it, and try again"
 )
 
 

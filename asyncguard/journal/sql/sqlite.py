@@ -38,8 +38,8 @@ _ADVICE = {
     "writable",
     sqlite3.SQLITE_NOTADB: "the file is not an SQLite database; give the journal a file of its own",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
-    sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s, and "
-    "nothing was begun; let that process go on, or end it, and try again",
+    sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s; let "
+    "that process go on, or end it, and try again",
     sqlite3.SQLITE_IOERR: "the disk failed; look at the system's log",
 }
 
