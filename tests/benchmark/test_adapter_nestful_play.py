@@ -211,6 +211,7 @@ def test_own_scores_compare_calls_in_their_positions(
     assert (found.win, found.full, found.partial) == scores
 
 
+@pytest.mark.slow(seconds=3)
 def test_an_interrupted_run_goes_on_and_nothing_is_played_twice(
     eager: Path, tmp_path: Path
 ) -> None:

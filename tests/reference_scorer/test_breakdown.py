@@ -43,6 +43,7 @@ def test_the_reference_imports_no_module_of_the_project() -> None:
     assert own == {"tests.reference_scorer.scorer"}
 
 
+@pytest.mark.slow(seconds=8)
 def test_both_agree_on_played_episodes() -> None:
     """Every cell of every table, for all agents, players, regimes and surfaces."""
     theirs, ours = _split(quick_judged())
