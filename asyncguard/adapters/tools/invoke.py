@@ -16,7 +16,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, is_invalid_resume
 from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
+from langgraph.prebuilt.tool_node import (
+    INVALID_TOOL_NAME_ERROR_TEMPLATE,
+    ToolCallRequest,
+    ToolInvocationError,
+)
 from langgraph.types import Command
 from pydantic import ValidationError
 
@@ -144,6 +148,7 @@ class ToolRunner:
         self._direct = {
             tool.name: contained(prepared(tool)) for tool in tools if tool.name not in injected
         }
+        self._names = [tool.name for tool in tools]
         self._specs = specs
         self._pool = pool
         # Names of tools that run on an OS thread: under async entry, and under sync entry.
@@ -177,6 +182,8 @@ class ToolRunner:
         Sync entry calls the sync side of a tool that has one, on an OS thread.
         """
         direct = self._direct.get(call["name"])
+        if call["name"] not in self._names:  # an earlier version of the agent admitted the call
+            return _unknown(call, self._names)
         _WATCH.set(watch)
         given: Any = [call] if direct is None else call
         runnable: Any = self._node if direct is None else watched_tool(direct, watch)
@@ -190,6 +197,14 @@ class ToolRunner:
             if direct is None:  # ToolNode has answered for refused input itself
                 raise
             return refused_input(watch, call, error)
+
+
+def _unknown(call: ToolCall, names: Sequence[str]) -> ToolMessage:
+    """Return ToolNode's answer to a call of no tool; ours knows only those that need injection."""
+    text = INVALID_TOOL_NAME_ERROR_TEMPLATE.format(
+        requested_tool=call["name"], available_tools=", ".join(names)
+    )
+    return ToolMessage(text, name=call["name"], tool_call_id=call["id"], status="error")
 
 
 def _watched(request: ToolCallRequest) -> ToolCallRequest:

@@ -221,6 +221,21 @@ async def test_a_tool_that_needs_approval_by_now(
     machine.close()
 
 
+async def test_a_tool_that_is_gone_before_its_call_began(
+    machine: Machine, frontend: Frontend
+) -> None:
+    """The model is told which tools there are."""
+    bank, place = Bank(), {"configurable": {"thread_id": "t"}}
+    old = machine.process([bank.pay(), bank.look()], [], calls(("pay", {"q": "x"})))
+    before = ["execute" if frontend is Frontend.GRAPH else "tools"]
+    said: Any = {"messages": [("user", "Pay x.")]}
+    await old.agent.graph.ainvoke(said, place, durability="sync", interrupt_before=before)
+    await old.die()
+    outcome = await successor(machine, [bank.look()], "I cannot.").go_on(durability="sync")
+    assert "pay is not a valid tool, try one of [look]" in outcome.text
+    assert bank.keys == []
+
+
 async def test_a_thread_that_keeps_no_declarations(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
