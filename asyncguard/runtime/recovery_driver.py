@@ -14,6 +14,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Interrupted, Started, Success
+from asyncguard.core.resume_policy import UNAPPROVED
 from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.errors import ThreadBusyError
 from asyncguard.recovery.decisions import Attempt, End
@@ -28,9 +29,9 @@ from asyncguard.runtime.attempt_outcomes import (
 )
 from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.resume import Circumstances, resolve
+from asyncguard.runtime.resume import Circumstances, lacks_approval, resolve
 from asyncguard.runtime.session.session import Session
-from asyncguard.runtime.signals import has_outcome, repeat_for_operator, replays, was_lost
+from asyncguard.runtime.signals import answers, has_outcome, repeat_for_operator, replays, was_lost
 
 
 def handle_completion(session: Session, record: CallRecord, completion: Completion) -> None:
@@ -157,20 +158,29 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
         if has_outcome(session, record):
             return None  # nothing begins; an executor may ask the journal only after this gate
         replayed = replays(session, record)
-        message = session.live.barred.get(key)
-        # An attempt that a process which has ended may have begun is made again after a new
-        # message, with its idempotency key: only that shows its outcome. So is one that an operator
-        # wants. After a cancellation, which bars the call, it is not made again.
-        spoken = key in session.live.no_further_attempts
-        if message is None and spoken and not (replayed or record.wanted_again):
-            again = " was tried again" if record.answer_attempts > 1 else " began"
-            message = f"The user sent a new message before it{again}."
-        if message is not None:
+        error, message = _objection(session, record, replayed=replayed)
+        if message:
             # Of one that did not ask a person a probe or the journal has told what became of it.
             asked = record.error == ErrorCode.INTERRUPT
             started = replayed or (asked and was_lost(session, record))
-            symptom = Symptom(
-                error=ErrorCode.USER_SPOKE, message=message, transient=False, started=started
-            )
+            symptom = Symptom(error=error, message=message, transient=False, started=started)
             return Failure(symptom=symptom)
     return let_through(session, record, tool)
+
+
+def _objection(session: Session, record: CallRecord, *, replayed: bool) -> tuple[ErrorCode, str]:
+    """Return why an attempt must not begin; the text is empty if it may."""
+    if (message := session.live.barred.get(record.key)) is not None:
+        return ErrorCode.USER_SPOKE, message
+    # An attempt that a process which has ended may have begun is made again after a new message,
+    # with its idempotency key: only that shows its outcome. So is one that an operator wants. After
+    # a cancellation, which bars the call, it is not made again.
+    if replayed or record.wanted_again:
+        return ErrorCode.USER_SPOKE, ""
+    again = "was tried again" if record.answer_attempts > 1 else "began"
+    if record.key in session.live.no_further_attempts:
+        return ErrorCode.USER_SPOKE, f"The user sent a new message before it {again}."
+    # It needed none when it was issued. One that has begun goes on, to its question or its answer.
+    if lacks_approval(session, record) and not answers(session, record):
+        return ErrorCode.CANCELLED, f"{UNAPPROVED[:1].upper()}{UNAPPROVED[1:]} before it {again}."
+    return ErrorCode.USER_SPOKE, ""

@@ -148,7 +148,7 @@ def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances
     """
     facts = (
         _facts_to_issue(session, record)
-        if why is Why.ISSUED and not _is_unapproved(session, record)
+        if why is Why.ISSUED and not lacks_approval(session, record)
         else _facts(session, record, why, given)
     )
     decision = decide(facts)
@@ -245,7 +245,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         effectful=any(spec.effect is not EffectClass.PURE for spec in tools),
         side_query=record.aim is not ev.Aim.ANSWER,
         wanted_again=record.wanted_again,
-        unapproved=_is_unapproved(session, record),
+        unapproved=lacks_approval(session, record),
         journal=_journal(session, record, why),
         outside=_outside(session, record, why),
         here=_here(session, record, given),
@@ -262,7 +262,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
     )
 
 
-def _is_unapproved(session: Session, record: CallRecord) -> bool:
+def lacks_approval(session: Session, record: CallRecord) -> bool:
     """Return True if the next attempt needs an approval that was not given."""
     spec = session.engine.specs.get(record.tool)
     needed = spec is not None and spec.approval

@@ -123,6 +123,17 @@ def has_outcome(session: Session, record: CallRecord) -> bool:
     )
 
 
+def answers(session: Session, record: CallRecord) -> bool:
+    """Return True if the journal has the current attempt or a later one, of an earlier process.
+
+    Args:
+        session: The thread.
+        record: Its attempt is about to be made.
+    """
+    known = session.lease.begun_before.get(record.key)
+    return known is not None and known.number >= record.attempts
+
+
 def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]) -> Intent | None:
     """Return the journal entry of the current attempt, ``None`` if it may be repeated freely.
 

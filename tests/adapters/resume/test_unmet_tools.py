@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from asyncguard import EffectClass, SignalKind, guarded
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, build, script
-from tests.adapters.processes import Machine, Process
+from tests.adapters.processes import Machine, Process, until
 
 TASKS = [{"id": "a", "goal": "Do x."}, {"id": "b", "goal": "Look at y."}]
 DECLARED: dict[EffectClass, dict[str, Any]] = {
@@ -234,6 +234,61 @@ async def test_a_tool_that_is_gone_before_its_call_began(
     outcome = await successor(machine, [bank.look()], "I cannot.").go_on(durability="sync")
     assert "pay is not a valid tool, try one of [look]" in outcome.text
     assert bank.keys == []
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("effect", list(EffectClass)[1:], ids=lambda effect: effect.value)
+async def test_a_tool_that_needs_approval_by_now_and_was_about_to_begin(
+    machine: Machine, effect: EffectClass
+) -> None:
+    """The state says that it runs and the journal that it never began: it is not begun without a person either."""
+    bank, declared = Bank(), DECLARED[effect]
+    bank.stuck = False
+    old = machine.process([bank.pay(**declared), bank.look(), bank.check()], [], BOTH, "I wait.")
+
+    async def never(_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    old.journal.begin = never  # type: ignore[method-assign,assignment]
+    old.run = asyncio.get_running_loop().create_task(
+        old.agent.graph.ainvoke(
+            old.agent.input(None, TASKS), {"configurable": {"thread_id": "t"}}, durability="sync"
+        )
+    )
+    await until(lambda: len(old.agent.model.requests) > 1)
+    await asyncio.sleep(0.05)
+    await old.die()
+    tools = [bank.pay(**declared, approval=True), bank.look(), bank.check()]
+    pay = calls(("pay", {"q": "x", "task_id": "a"}))
+    new = successor(machine, tools, pay)
+    outcome = await new.go_on(durability="sync")
+    assert bank.keys == []
+    assert "declared to need a person's approval before it began" in outcome.text
+    (question,) = outcome.interrupts
+    assert "pay#2" in str(question)
+    outcome = await new.agent.go(Command(resume=True), "t")
+    assert outcome.report["in_doubt"] == []
+    assert len(bank.keys) == 1
+
+
+async def test_a_tool_that_needs_approval_by_now_and_has_asked_itself(machine: Machine) -> None:
+    """Its call has begun: the answer to its own question is not lost, and no second person is asked."""
+    answers: list[Any] = []
+
+    async def pay(_: Any) -> str:
+        answers.append(interrupt("Really?"))
+        return f"paid, as you said {answers[-1]}"
+
+    def tool(**declared: Any) -> Any:
+        return guarded(interrupts=True, **declared)(scripted_tool("pay", pay, args={"q": str}))
+
+    old = machine.process([tool()], [], calls(("pay", {"q": "x"})))
+    asked = await old.say("Pay x.", durability="sync")
+    assert asked.interrupts == ["Really?"]
+    await old.die()
+    outcome = await successor(machine, [tool(approval=True)]).go_on(durability="sync")
+    assert "paid, as you said True" in outcome.text
+    assert answers == [True]
 
 
 async def test_a_thread_that_keeps_no_declarations(
