@@ -51,7 +51,8 @@ def next_step(board: Scoreboard) -> Step:
     if dispatchable(board):
         return Step.DISPATCH
     # No turn for the model while a foreground call runs, whatever else is news.
-    if any(board.in_foreground(tool) for tool in ledger.pending_tools()):
+    called, running = _pending_here(board)
+    if any(board.in_foreground(tool) for tool in called):
         return Step.WAIT
     held = ledger.count(CallState.HELD)
     # Ablation: without waiting, the model gets a turn while calls are pending.
@@ -62,13 +63,28 @@ def next_step(board: Scoreboard) -> Step:
     answers_due = ledger.any_open() and (board.config.shadow or _ends_directly(board))
     if not answers_due and (has_news(board) or idle_tasks(board)):
         return Step.MODEL
-    running = ledger.running_tools()
     # A tool that is still starting external work runs in this process, so the run must not park.
     if board.starting or any(board.spec(tool).mode is not Mode.EXTERNAL for tool in running):
         return Step.WAIT
     if held:
         return Step.APPROVE
     return Step.PARK if ledger.count(CallState.PENDING) else Step.MODEL
+
+
+def _pending_here(board: Scoreboard) -> tuple[Collection[str], Collection[str]]:
+    """Return the tools of pending calls and of their attempts, but for work that was left outside.
+
+    Such work is waited for like that of an external tool, also if its tool is none by now.
+    """
+    ledger = board.ledger
+    if not board.outside:
+        return ledger.pending_tools(), ledger.running_tools()
+    here = [
+        record
+        for record in ledger.in_state(CallState.PENDING)
+        if record.key in board.starting or record.key not in board.outside
+    ]
+    return {record.call.tool for record in here}, {record.tool for record in here}
 
 
 def _ends_directly(board: Scoreboard) -> bool:
@@ -112,7 +128,7 @@ def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRe
 def _running(board: Scoreboard) -> int:
     """Return the number of this thread's calls that run here or in a worker and ask no person."""
     return sum(
-        board.spec(record.tool).mode is not Mode.EXTERNAL and not board.asks_person(record)
+        not (board.runs_outside(record) or board.asks_person(record))
         for record in board.ledger.in_state(CallState.PENDING)
     )
 
@@ -166,7 +182,7 @@ def _waits_outside(record: CallRecord, board: Scoreboard) -> bool:
     left, seen = [record], {record.key}
     while left:
         found = left.pop()
-        if found.state is CallState.PENDING and board.spec(found.tool).mode is Mode.EXTERNAL:
+        if found.state is CallState.PENDING and board.runs_outside(found):
             return True
         blockers = [
             key for key in found.blocked_by if found.state is CallState.DEFERRED and key not in seen

@@ -37,6 +37,8 @@ class Scoreboard:
     """True if untrusted tool output is in the model's context."""
     starting: set[str] = field(default_factory=set)
     """Keys of external calls whose tools are starting the work; until then it is not outside."""
+    outside: Collection[str] = ()
+    """Keys of calls for whose work a delivery token was issued; a view of what the runtime has."""
     direct: frozenset[str] = frozenset()
     """Names of the tools with whose answers ``create_agent`` ends a run, whatever is open."""
     elsewhere: int = 0
@@ -151,6 +153,13 @@ class Scoreboard:
     def asks_person(self, record: CallRecord) -> bool:
         """Return True if the call raises interrupts of its own."""
         return record.key in self.asking or self.spec(record.call.tool).interrupts
+
+    def runs_outside(self, record: CallRecord) -> bool:
+        """Return True if only a delivery ends the call's attempt, once its tool has started it.
+
+        So it is if an earlier version of the agent had declared the tool to be external.
+        """
+        return self.spec(record.tool).mode is Mode.EXTERNAL or record.key in self.outside
 
     def in_foreground(self, tool: str) -> bool:
         """Return True if the model waits for this tool; in shadow mode it waits for all."""

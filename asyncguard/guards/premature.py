@@ -162,7 +162,7 @@ def _user_went_on(other: CallRecord, spec: ToolSpec, board: Scoreboard) -> bool:
 
     Such work may take days, and a user who writes meanwhile may ask about something else.
     """
-    external = board.spec(other.call.tool).mode is Mode.EXTERNAL
+    external = board.spec(other.call.tool).mode is Mode.EXTERNAL or other.key in board.outside
     return external and other.said < board.ledger.said and spec.effect is EffectClass.PURE
 
 

@@ -17,7 +17,6 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
 from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.core.scheduling import Step, dispatchable, next_step, offers_again
-from asyncguard.core.tool_spec import Mode
 from asyncguard.errors import ThreadBusyError
 from asyncguard.runtime.attempt_outcomes import handle_failure
 from asyncguard.runtime.attempts import Attempt, attempt_of
@@ -95,6 +94,8 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
     )
     if attempt.external:
         session.board.begins_outside(record.key)
+    else:  # an earlier attempt may have been external, under another declaration or by another tool
+        session.live.attempt_over(record.key)
     session.engine.executor.start(job, _receiver(session, record, attempt))
 
 
@@ -236,7 +237,7 @@ def _others_run(session: Session) -> bool:
     waiting = {*session.live.interrupts, *session.live.recoveries}
     return any(
         record.key not in waiting
-        and (record.key in board.starting or board.spec(record.tool).mode is not Mode.EXTERNAL)
+        and (record.key in board.starting or not board.runs_outside(record))
         for record in session.ledger.in_state(CallState.PENDING)
     )
 

@@ -36,7 +36,6 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step, dispatchable
-from asyncguard.core.tool_spec import Mode
 from asyncguard.runtime.resume import Answer
 
 
@@ -204,7 +203,7 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
         return await _arrival(run, handlers, own)
     # A tool's question is out: its call has no wrapper until it is executed again.
     _stop_at_question(run, handlers, own)
-    outside = run.board.spec(own.tool).mode is Mode.EXTERNAL
+    outside = run.board.runs_outside(own)
     if own.state is not CallState.PENDING or (outside and own.key not in run.board.starting):
         return Step.MODEL
     await run.wait_changed()
@@ -327,7 +326,7 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     if (
         own is None
         or own.state not in (CallState.QUEUED, CallState.PENDING)
-        or run.board.spec(own.tool).mode is Mode.EXTERNAL
+        or run.board.runs_outside(own)
     ):
         return Step.MODEL
     if not run.questions:  # another wrapper may have met one meanwhile, for this one to raise

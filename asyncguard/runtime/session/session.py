@@ -63,9 +63,9 @@ class Session:
         self.thread_id = ""
         # Number of the LangGraph run whose end observers are going to be told, 0 if there is none.
         self.followed = 0
+        self.live = LiveCalls()
         self.board = self._new_board()
         self.record = Recorder(engine, self.ledger, recorded=self._recorded)
-        self.live = LiveCalls()
         self._observers = engine.observers
         # Told each event as it is recorded; for the stream of the run that is under way.
         self._listener: Callable[[ev.Event], None] | None = None
@@ -118,7 +118,12 @@ class Session:
 
     def _new_board(self) -> Scoreboard:
         engine = self.engine
-        return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)
+        return Scoreboard(
+            config=engine.config,
+            specs=engine.specs,
+            validators=engine.validators,
+            outside=self.live.delivery_tokens,
+        )
 
     # -- events ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from asyncguard import EffectClass, SignalKind, guarded
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, build, script
-from tests.adapters.processes import Machine, Process, until
+from tests.adapters.processes import HANG, Machine, Process, until
 
 TASKS = [{"id": "a", "goal": "Do x."}, {"id": "b", "goal": "Look at y."}]
 DECLARED: dict[EffectClass, dict[str, Any]] = {
@@ -289,6 +289,40 @@ async def test_a_tool_that_needs_approval_by_now_and_has_asked_itself(machine: M
     outcome = await successor(machine, [tool(approval=True)]).go_on(durability="sync")
     assert "paid, as you said True" in outcome.text
     assert answers == [True]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("effect", [EffectClass.IDEMPOTENT, EffectClass.AT_MOST_ONCE])
+@pytest.mark.parametrize("said", [False, True], ids=["resumed", "new message"])
+async def test_a_tool_that_is_not_external_by_now(
+    machine: Machine, effect: EffectClass, said: bool
+) -> None:
+    """The thread stays parked for the work outside, and takes its delivery; it waited in the process for ever."""
+    tokens: list[str] = []
+
+    def ask(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        return "sent"
+
+    def tool(**declared: Any) -> Any:
+        named = scripted_tool("ask", ask, args={"q": str, "token": (str, "")})
+        return guarded(effect=effect, **declared)(named)
+
+    outside = tool(mode="external", token_argument="token")
+    old = machine.process([outside], [], calls(("ask", {"q": "x"})))
+    parked = await old.say("Ask about x.", durability="sync")
+    assert parked.interrupts[0]["type"] == "parked"
+    await old.die()
+    new = successor(machine, [tool()])
+    async with asyncio.timeout(HANG):
+        for _ in range(2):
+            again = new.say("And?", durability="sync") if said else new.go_on(durability="sync")
+            assert (await again).interrupts == parked.interrupts
+    new.inbox.deliver(tokens[0], "they say yes")
+    outcome = await new.go_on(durability="sync")
+    assert "they say yes" in outcome.text
+    assert outcome.states("main") == {"done": 1}
+    assert len(tokens) == 1
 
 
 async def test_a_thread_that_keeps_no_declarations(
