@@ -263,10 +263,14 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
 
 
 def lacks_approval(session: Session, record: CallRecord) -> bool:
-    """Return True if the next attempt needs an approval that was not given."""
-    spec = session.engine.specs.get(record.tool)
-    needed = spec is not None and spec.approval
-    return needed and not (record.approved or record.wanted_again)
+    """Return True if the next attempt needs an approval that was not given.
+
+    A sibling that stands in for a tool needs what that tool does.
+    """
+    if record.approved or record.wanted_again:
+        return False
+    specs = session.engine.specs
+    return any(tool in specs and specs[tool].approval for tool in (record.tool, record.call.tool))
 
 
 def _asked(session: Session, record: CallRecord) -> bool:

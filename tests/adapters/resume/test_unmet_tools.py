@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import EffectClass, SignalKind, guarded
+from asyncguard import EffectClass, SignalKind, ToolFault, guarded
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, build, script
@@ -289,6 +289,30 @@ async def test_a_tool_that_needs_approval_by_now_and_has_asked_itself(machine: M
     outcome = await successor(machine, [tool(approval=True)]).go_on(durability="sync")
     assert "paid, as you said True" in outcome.text
     assert answers == [True]
+
+
+async def test_a_sibling_of_a_tool_that_needs_approval_by_now(tmp_path: Path) -> None:
+    """It does not stand in without a person for a tool that is not called without one."""
+    bank = Bank()
+    bank.stuck = False
+    machine = Machine(agent_of=partial(build, Frontend.GRAPH), path=tmp_path / "effects.db")
+
+    def away(_: Any) -> str:
+        raise ToolFault("away", transient=False, started=False)
+
+    def tools(**declared: Any) -> list[Any]:
+        order = scripted_tool("order", away, args={"q": str})
+        return [guarded(fallbacks=["pay"], **declared)(order), bank.pay()]
+
+    old = machine.process(tools(), [], calls(("order", {"q": "x"})))
+    place: Any = {"configurable": {"thread_id": "t"}}
+    for said in ({"messages": [("user", "Order x.")]}, None):  # up to the decision of recovery
+        await old.agent.graph.ainvoke(said, place, durability="sync", interrupt_before=["execute"])
+    await old.die()
+    outcome = await successor(machine, tools(approval=True)).go_on(durability="sync")
+    assert bank.keys == []
+    assert "declared to need a person's approval" in outcome.text
+    machine.close()
 
 
 @pytest.mark.sampled(2)
