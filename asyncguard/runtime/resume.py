@@ -269,8 +269,18 @@ def lacks_approval(session: Session, record: CallRecord) -> bool:
     """
     if record.approved or record.wanted_again:
         return False
-    specs = session.engine.specs
-    return any(tool in specs and specs[tool].approval for tool in (record.tool, record.call.tool))
+    return any(_needs_approval(session, tool) for tool in (record.tool, record.call.tool))
+
+
+def _needs_approval(session: Session, tool: str) -> bool:
+    """Return True if the open calls of a tool need an approval by its present declaration."""
+    spec, kept = session.engine.specs.get(tool), session.board.kept.get(tool)
+    if spec is None or spec.approval:
+        return spec is not None
+    # Calls of one that was destructive before were judged by what the model had read then.
+    newly = spec.destructive and kept is not None and not kept.destructive
+    config = session.engine.config
+    return newly and session.board.tainted and config.trust and not config.shadow
 
 
 def _asked(session: Session, record: CallRecord) -> bool:

@@ -291,6 +291,31 @@ async def test_a_tool_that_needs_approval_by_now_and_has_asked_itself(machine: M
     assert answers == [True]
 
 
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted output", "trusted output"])
+async def test_a_tool_that_is_destructive_by_now(
+    machine: Machine, frontend: Frontend, trusted: bool
+) -> None:
+    """Once the model has read untrusted output, such a tool is not begun without a person either."""
+    bank, place = Bank(), {"configurable": {"thread_id": "t"}}
+    bank.stuck = False
+    look, pay = calls(("look", {"q": "x"})), calls(("pay", {"q": "x"}))
+    old = machine.process([bank.pay(), bank.look(trusted_output=trusted)], [], look, pay)
+    before = ["execute" if frontend is Frontend.GRAPH else "tools"]
+    said: Any = {"messages": [("user", "Look and pay.")]}
+    for given in (said, None):
+        await old.agent.graph.ainvoke(given, place, durability="sync", interrupt_before=before)
+    await old.die()
+    tools = [bank.pay(destructive=True), bank.look(trusted_output=trusted)]
+    outcome = await successor(machine, tools, pay).go_on(durability="sync")
+    if trusted:
+        assert len(bank.keys) == 1
+        return
+    assert bank.keys == []
+    assert "declared to need a person's approval" in outcome.text
+    (question,) = outcome.interrupts
+    assert "pay#2" in str(question)
+
+
 async def test_a_sibling_of_a_tool_that_needs_approval_by_now(tmp_path: Path) -> None:
     """It does not stand in without a person for a tool that is not called without one."""
     bank = Bank()
