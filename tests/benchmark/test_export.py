@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.commands.report import side_of
 from asyncguard_benchmark.harness.ablation.findings import write_findings
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.journal import Journal
@@ -253,3 +254,21 @@ def test_a_folder_without_anything_is_an_error(
     """It says what would be there."""
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "r.html")]) == 1
     assert "holds neither findings.json nor episodes" in capsys.readouterr().err
+
+
+def test_an_episode_that_is_there_twice_is_exported_and_reported_once(
+    saved: Path, played: list[Episode], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files that were put together count as `bench score` counts them, and both commands say so."""
+    saved.write_bytes(saved.read_bytes() * 2)
+    table = tmp_path / "table.csv"
+    assert main(["export", str(saved), "--format", "csv", "--out", str(table)]) == 0
+    rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"))))
+    assert sum(row["line"] == "episode" for row in rows) == len(played)
+    assert f"{len(played)} lines say again" in capsys.readouterr().err
+    page = tmp_path / "page.html"
+    told = [str(saved), "--episodes", str(saved), "--out", str(page)]
+    assert main(["report", *told]) == 0
+    assert f"{3 * len(played)} lines say again" in capsys.readouterr().err
+    assert side_of(saved, [saved]).observed.episodes == len(played)
+    assert sum(row.summary.episodes for row in side_of(saved, [saved]).figures) == len(played)

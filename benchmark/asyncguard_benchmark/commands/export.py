@@ -11,7 +11,7 @@ from asyncguard.cli.output import replacing
 from asyncguard_benchmark.commands.output import notice, print_json
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.journal import each_once
 from asyncguard_benchmark.harness.report.assembly import Side, chapters_of
 from asyncguard_benchmark.harness.report.chapters.summary import SIMULATED
 from asyncguard_benchmark.harness.report.chrome_trace import trace_of
@@ -69,8 +69,6 @@ def _markdown(episodes: Iterator[Episode], out: TextIO) -> int:
 
 
 def _episodes(path: Path, compositions: tuple[str, ...]) -> Iterator[Episode]:
-    for line in read_lines(path):
-        if line.episode is None:
-            notice(f"left out: {line.problem}")
-        elif not compositions or line.episode.composition.id.startswith(compositions):
-            yield line.episode
+    for episode in each_once([path], notice):
+        if not compositions or episode.composition.id.startswith(compositions):
+            yield episode

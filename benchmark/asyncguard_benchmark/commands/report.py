@@ -1,7 +1,7 @@
 """``bench report``: one self-contained page of what an ablation found, and of what its episodes say."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from asyncguard.cli.output import refuse_input, replace_text
@@ -11,8 +11,7 @@ from asyncguard.cli.view.story import Content, Group
 from asyncguard_benchmark.commands.output import console, notice, print_json
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.ablation.findings import read_findings
-from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.journal import each_once
 from asyncguard_benchmark.harness.report.assembly import Side, document_of
 from asyncguard_benchmark.harness.report.document import LARGEST, page_of
 from asyncguard_benchmark.harness.report.figures import Tally
@@ -93,12 +92,11 @@ def side_of(path: Path, more: Sequence[Path]) -> Side:
     """
     findings, files = _parts(path)
     observed, tally = Observations(), Tally()
-    for file in (*files, *more):
-        for episode in _episodes(file):
-            # Figures by condition would keep every verdict in memory, and findings hold better ones.
-            observed.add(episode, tally.add(episode) if findings is None else None)
-            if observed.episodes % _SAID_EVERY == 0:
-                notice(f"{observed.episodes:,} episodes read")
+    for episode in each_once((*files, *more), notice):
+        # Figures by condition would keep every verdict in memory, and findings hold better ones.
+        observed.add(episode, tally.add(episode) if findings is None else None)
+        if observed.episodes % _SAID_EVERY == 0:
+            notice(f"{observed.episodes:,} episodes read")
     if findings is None and not observed.episodes:
         raise NothingToReportError(
             f"{path} holds neither {FINDINGS} nor episodes; `bench ablate` writes the one, `bench run` the other"
@@ -118,11 +116,3 @@ def _parts(path: Path) -> tuple[Path | None, list[Path]]:
         findings = path / FINDINGS
         return findings if findings.exists() else None, sorted(path.rglob("*.jsonl"))
     return (None, [path]) if path.suffix == ".jsonl" else (path, [])
-
-
-def _episodes(path: Path) -> Iterator[Episode]:
-    for line in read_lines(path):
-        if line.episode is None:
-            notice(f"left out: {line.problem}")
-        else:
-            yield line.episode

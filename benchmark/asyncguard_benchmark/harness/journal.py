@@ -11,7 +11,7 @@ on, so that an interrupted run is resumed without losing or repeating an episode
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
@@ -72,6 +72,28 @@ def read_lines(path: Path) -> Iterator[Line]:
     return (
         line for line in all_lines(path) if line.episode is not None or line.problem is not None
     )
+
+
+def each_once(paths: Iterable[Path], tell: Callable[[str], None]) -> Iterator[Episode]:
+    """Yield the episodes of files, the first of each that is there more than once, and tell what is left out.
+
+    Args:
+        paths: The files.
+        tell: Takes one sentence.
+    """
+    seen: set[EpisodeKey] = set()
+    again = 0
+    for path in paths:
+        for line in read_lines(path):
+            if line.episode is None:
+                tell(f"left out: {line.problem}")
+            elif (key := key_of_episode(line.episode)) in seen:
+                again += 1
+            else:
+                seen.add(key)
+                yield line.episode
+    if again:
+        tell(f"{again:,} lines say again what earlier ones say; each episode is counted once")
 
 
 def all_lines(path: Path) -> Iterator[Line]:
