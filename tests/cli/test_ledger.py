@@ -93,6 +93,16 @@ def test_the_table_fits_the_terminal(
     assert sum(line.startswith(key("pay#1")[:8]) and "in doubt" in line for line in lines) == 1
 
 
+@pytest.mark.parametrize("columns", ["0", "wide", ""])
+def test_a_width_that_is_none_hides_no_call(
+    desk: Path, capsys: Capture, monkeypatch: Any, columns: str
+) -> None:
+    """Some shells and containers set COLUMNS to 0; the calls in doubt are shown as in a pipe."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["ledger", "list", str(desk)]) == 0
+    assert "in doubt" in capsys.readouterr().out
+
+
 def test_a_call_of_a_process_that_is_alive_needs_nobody(desk: Path, capsys: Capture) -> None:
     """It is listed when that process has gone."""
     journal = open_journal(desk)

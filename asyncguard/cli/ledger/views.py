@@ -2,7 +2,7 @@
 
 import io
 import json
-import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -56,10 +56,9 @@ def show(*parts: RenderableType) -> None:
 
 
 def _console() -> Console:
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS")
-    return Console(
-        file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if known else _WIDTH
-    )
+    # Not rich's own: it takes COLUMNS=0, which some shells and containers set, for a width.
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
 
 
 _KEY = 8
