@@ -5,6 +5,7 @@ Exit codes: 0 success, 1 failure, 2 the command line was wrong, 130 it was inter
 
 import argparse
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -51,6 +52,10 @@ _ADDED = {
 """Purpose of known added commands; they need not be imported for it."""
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of writing where there is no space."""
+
+
 class Exit(IntEnum):
     """Exit codes."""
 
@@ -73,16 +78,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: After help, version, or a wrong command line.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed()
     try:
         code = _run(arguments)
         sys.stdout.flush()  # so that a closed pipe is noticed here and not at exit
     except AsyncguardError as error:
         return _complain(str(error))
     except BrokenPipeError:
-        # The reader closed the pipe, which is not an error. Without the redirection, Python would
-        # report it when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader closed the pipe, which is not an error
         return Exit.OK
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _drop_output()
+        what = error.filename or "The output"
+        return _complain(f"{what} cannot be written ({error.strerror}): free some space.")
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as error:
@@ -90,6 +100,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return Exit.INTERRUPTED
     return code
+
+
+def _open_closed() -> None:
+    """Give an output that the caller has closed a place where nothing is kept."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+
+
+def _drop_output() -> None:
+    """Redirect what is not written yet; Python would report the error again as it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _comes_of_interrupt(error: BaseException) -> bool:

@@ -1,4 +1,5 @@
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -238,3 +239,16 @@ def test_drawing_a_trace_needs_no_framework() -> None:
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("redirection", "code"), [(">/dev/full", 1), (">&-", 0), (">&- 2>&-", 0)])
+def test_an_output_that_takes_nothing_is_no_traceback(redirection: str, code: int) -> None:
+    """A full disk is one line that says so; an output that the caller has closed loses what is written, as asked."""
+    script = "import sys; from asyncguard.cli import main; sys.exit(main(['--version']))"
+    line = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(script)} {redirection}"
+    ended = subprocess.run(
+        ["sh", "-c", line], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == code
+    full = "asyncguard: The output cannot be written (No space left on device): free some space.\n"
+    assert ended.stderr == (full if code else "")
