@@ -8,7 +8,7 @@ import pytest
 
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.faults import Hazard
-from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.suites.hazards.chapter import hazard_chapters
 from asyncguard_benchmark.suites.hazards.commands.options import (
     ARM_NAMES,
@@ -22,6 +22,7 @@ from asyncguard_benchmark.suites.hazards.findings import (
     write_hazard_findings,
 )
 from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
+from tests.benchmark.pages import episodes
 
 FEW = ("--domains", "logistics", "--hazards", "output", "--severity", "1")
 RUN = ("hazards", "run", *FEW, "--quick", "--no-messages", "--out")
@@ -83,6 +84,19 @@ def test_nothing_to_play_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["hazards", "run", "--domains", "rail", "--parts", "development", "--out", out]) == 1
     )
     assert "bench hazards list" in capsys.readouterr().err
+
+
+def test_episodes_of_another_suite_are_no_page_of_hazards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the file, and the command that makes a page of it."""
+    file, page = tmp_path / "episodes.jsonl", tmp_path / "page.html"
+    with Journal(file) as journal:
+        journal.add(episodes()[0])
+    assert main(["hazards", "report", str(file), "--out", str(page)]) == 1
+    said = capsys.readouterr().err
+    assert f"{file}: no episode of the hazard suite; `asyncguard bench report`" in said
+    assert not page.exists()
 
 
 def test_a_run_is_scored_resumed_and_reported(

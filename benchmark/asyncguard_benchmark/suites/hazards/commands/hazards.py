@@ -286,6 +286,10 @@ def _report(options: Namespace) -> int:
     beside = [] if options.beside is None else files_of(options.beside)
     refuse_input(options.out, [path, *beside])
     found = _found(options, [path])[0] if path.suffix == ".jsonl" else read_hazard_findings(path)
+    if not found.studies:
+        raise NothingToPlayError(
+            f"{path}: no episode of the hazard suite; `asyncguard bench report` makes a page of others"
+        )
     closing = f"Made by asyncguard bench hazards report from {given.name}. The page needs nothing from anywhere else."
     document = hazard_document(found, closing=closing)
     if options.beside is not None:
