@@ -206,6 +206,18 @@ def test_an_export_that_fails_leaves_the_old_file(
     assert sorted(tmp_path.iterdir()) == [saved, out]
 
 
+def test_a_full_disk_is_said_with_what_to_do(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of an error of the system tells nobody that nothing is lost and the same command goes on."""
+    assert main(["export", str(saved), "--format", "csv", "--out", "/dev/full"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "asyncguard bench: No space is left (No space left on device): free some"
+    )
+    assert "give the same command again" in said
+
+
 def test_an_unreadable_line_is_left_out_and_said(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

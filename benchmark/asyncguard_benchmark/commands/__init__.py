@@ -4,6 +4,7 @@ Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong.
 """
 
 import argparse
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,6 +14,9 @@ from asyncguard.cli.output import refuse_input
 from asyncguard.errors import CallerError
 from asyncguard_benchmark.commands.options import parser
 from asyncguard_benchmark.errors import BenchmarkError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of writing where there is no space."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -58,6 +62,12 @@ def _told(error: Exception, options: argparse.Namespace) -> str:
     """Return the message of an error; for a missing file that the command line names, the command that makes it."""
     if isinstance(error, IsADirectoryError):
         return f"{error.filename} is a folder; name a file in it."
+    if isinstance(error, OSError) and error.errno in _FULL:
+        where = f" for {error.filename}" if error.filename else ""
+        return (
+            f"No space is left{where} ({error.strerror}): free some, and give the same command again; "
+            "files of episodes keep what was finished."
+        )
     if not isinstance(error, FileNotFoundError):
         return str(error)
     if error.filename == str(vars(options).get("design")):
