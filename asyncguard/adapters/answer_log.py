@@ -274,11 +274,27 @@ def put_back_question(config: RunnableConfig, key: str) -> None:
         config: Of the node, hook or wrapper.
         key: Of the call.
     """
-    execution = _execution(scratchpad_of(config))
-    before = [] if execution is None else execution.before
+    notes = scratchpad_of(config)
+    execution = _execution(notes)
+    before = [] if execution is None else execution.before or _without_newest(answers_of(notes))
     if before and _asker_in(_index_in(before)["out"]).key == key:
-        answers_of(scratchpad_of(config))[:] = before  # as many: the question's id counts them
+        answers_of(notes)[:] = before  # as many: the question's id counts them
         store_answers(config)
+
+
+def _without_newest(answers: list[Any]) -> list[Any]:
+    """Return the answers as they were before the newest one, which a lost process was given.
+
+    Returns:
+        An empty list if there is no such answer.
+    """
+    index = _index_in(answers)
+    used = [] if index is None else [at for at, each in enumerate(index["of"]) if each != _VOID]
+    if not used or index["out"]:
+        return []
+    (*_, at), of = used, index["of"]
+    left = answers[len(of) + 1 :]  # after the index: of other middleware
+    return [*answers[:at], _made(of[:at], of[at], index.get("earlier", ())), *left]
 
 
 def _keep(config: RunnableConfig, asker: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import pytest
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
 from langgraph.errors import is_invalid_resume
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import tool_node
@@ -211,3 +212,39 @@ def test_a_sync_caller_is_told(agent_of: AgentOf, by: str) -> None:
         else:
             agent.go_sync(answer, "t")
     assert hotel.booked == [("x", "Roma", 2, True)]
+
+
+@pytest.mark.parametrize("by", ["id", "any"])
+async def test_an_answer_that_outlives_its_process_and_does_not_fit_leaves_the_question(
+    agent_of: AgentOf, by: str
+) -> None:
+    """The next process meets it, and may be given another one."""
+    dies = False
+
+    @guarded(interrupts=True, effect="pure", reads=[])
+    @tool
+    async def book() -> str:
+        """Book a room."""
+        if dies:
+            get_stream_writer()("goes on")
+            await asyncio.Event().wait()
+        return f"booked {interrupt('How long?', response_schema=Stay).nights}"
+
+    saver = InMemorySaver()
+
+    def process(*said: Any) -> Agent:
+        return agent_of(ScriptedChatModel(script(*said)), [book], checkpointer=saver)
+
+    first = process(calls(("book", {})))
+    (asked,) = (await first.graph.ainvoke(first.input("Go.", None), THREAD))["__interrupt__"]
+    answer: Command[Any] = Command(resume={asked.id: BAD} if by == "id" else BAD)
+    dies = True
+    stream = first.graph.astream(answer, THREAD, stream_mode="custom", durability="sync")
+    while await anext(stream) != "goes on":
+        pass
+    await stream.aclose()
+    dies, second = False, process()
+    with pytest.raises(ValidationError, match="nights"):
+        await second.graph.ainvoke(None, THREAD)
+    state = await second.graph.ainvoke(Command(resume={asked.id: GOOD}), THREAD)
+    assert "booked 2" in [message.text for message in state["messages"]]
