@@ -29,12 +29,14 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
+from asyncguard.adapters.answer_log import answered_questions
 from asyncguard.adapters.langgraph_internals import INTERRUPT_ID
 from asyncguard.adapters.messages.late_results import parts_of
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.sanitize import plain_text
 from asyncguard.adapters.thread_id import check_stores_threads
+from asyncguard.adapters.threads.checkpoints import stored
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
@@ -208,13 +210,44 @@ class _Streamed:
         return getattr(self._graph, name)
 
     async def aget_state(self, config: RunnableConfig, **options: Any) -> Any:
-        """Return the state with the messages that are shown; see :func:`shown_messages`."""
+        """Return the state with the messages that are shown, and the questions that are open.
+
+        See :func:`shown_messages`.
+        """
         state = await self._graph.aget_state(config, **options)
+        if state.interrupts:
+            state = await self._unanswered(state)
         if "messages" not in (state.values or {}):
             return state
         history = _with_untold(state.values) if state.interrupts else state.values["messages"]
         values = {**state.values, "messages": shown_messages(history)}
         return state._replace(values=values)
+
+    async def _unanswered(self, state: StateSnapshot) -> StateSnapshot:
+        """Leave out questions that were answered in a run that did not store its step.
+
+        A client that lost that run is not asked again: the next one goes on with the answer, which
+        may have had effects.
+        """
+        found = await stored(self._graph.checkpointer, state.config)
+        answered = [] if found is None else answered_questions(found)
+        tasks = tuple(
+            task._replace(
+                interrupts=tuple(each for each in task.interrupts if each not in answered)
+            )
+            for task in state.tasks
+        )
+        left = tuple(each for task in tasks for each in task.interrupts)
+        return state._replace(tasks=tasks, interrupts=left)
+
+    async def _named(self, given: Command[Any], before: StateSnapshot) -> Command[Any]:
+        """Give an answer without a name to the question that is open, beside an answered one."""
+        answer = given.resume
+        if answer is None or _by_id(answer) or len(before.interrupts) < 2:
+            return given
+        # LangGraph refuses an answer without a name even if all of them are answered.
+        left = (await self._unanswered(before)).interrupts or before.interrupts[:1]
+        return replace(given, resume={left[0].id: answer}) if len(left) == 1 else given
 
     @staticmethod
     def _says_nothing_new(given: Mapping[str, Any], state: StateSnapshot) -> bool:
@@ -251,6 +284,8 @@ class _Streamed:
                 if not before.tasks:
                     return  # The run has ended unseen; a snapshot of the thread follows.
                 given = None
+        elif isinstance(given, Command):
+            given = await self._named(given, before)
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.
         options["durability"] = "sync"
@@ -278,6 +313,10 @@ class _Streamed:
                 output.pop("messages", None)
                 event = {**event, "data": {**event["data"], "output": output}}
             yield event
+
+
+def _by_id(answer: Any) -> bool:
+    return isinstance(answer, dict) and all(INTERRUPT_ID.fullmatch(str(name)) for name in answer)
 
 
 def _is_open(task: Any, opened: Mapping[str, str]) -> bool:

@@ -7,7 +7,8 @@ repeated, a call is cancelled. So the list of answers that LangGraph stores with
 entry more, the index. It says who has got each answer, and who asks the question that is out: the
 attempt of a call whose tool asks, with a mark if a graph within the tool does, :data:`PARKED`, or
 the calls that wait for approval. Middleware that asks in the same task has its answers before the
-index or after it.
+index or after it. While a process works with an answer, the stored index holds it: LangGraph stores
+it later.
 
 :func:`take_answer` comes first in each execution of a task.
 """
@@ -21,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import set_config_context
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Command, Interrupt, interrupt
 
 from asyncguard.adapters.langgraph_internals import (
@@ -34,11 +36,13 @@ from asyncguard.adapters.langgraph_internals import (
     count_questions,
     input_of,
     outermost_input_of,
+    questions_and_answers,
     run_of,
     saver_of,
     scratchpad_of,
     store_answers,
     stored_answers,
+    storing_of_answers,
     take_unplaced_answer,
     used_answer,
     waiting_answer,
@@ -64,6 +68,10 @@ _VOID = ""
 """Asker of an answer that no question gets."""
 _APPROVAL = "approval "
 _WITHIN = "within "
+_KEPT = "given"
+"""Key of an index: the answer to the question that is out, if a process was given it."""
+_ANSWERED = "answered"
+"""Key of an index: the questions with which its task had stopped before its newest answer."""
 _ATTEMPT = "attempt "
 
 
@@ -173,15 +181,8 @@ async def take_answer(
     answers = answers_of(notes)
     index = answers[place].value
     of, asker = list(index["of"]), str(index["out"])
-    given, left = None, list[Any]()
-    if asker and len(answers) > place + 1:  # by the id of a question: LangGraph appends it
-        named = answers.pop(place + 1)
-        given = named if _names_question(config) else None
-        # An answer without a name that a dead process has left is for none after this one.
-        left = [each for each in (take_unplaced_answer(notes),) if each is not None]
-    elif asker:
-        # LangGraph refuses an answer without a name if several tasks ask.
-        given = take_unplaced_answer(notes)
+    kept = index.pop(_KEPT, [])
+    given, left = _given(config, place, kept) if asker else (None, [])
     who = _asker_in(asker).key
     if given is None:
         count_questions(notes, place + 1)
@@ -189,10 +190,71 @@ async def take_answer(
     execution.new, execution.before = place, list(answers)
     taken = [given, *left]
     of = [*of, asker, *[_VOID] * len(left)]
-    answers[place : place + 1] = [*taken, _made(of, "", index.get("earlier", ()))]
+    made = _made(of, "", index.get("earlier", ()))
+    made.value[_ANSWERED] = asked_before(config)
+    answers[place : place + 1] = [*taken, made]
     store_answers(config)
     count_questions(notes, place + len(taken) + 1)
     return Taken(who, answered=True)
+
+
+def _given(config: RunnableConfig, place: int, kept: list[Any]) -> tuple[Any, list[Any]]:
+    """Return the answer to the question that is out, ``None`` if there is none; and void ones.
+
+    Args:
+        config: Of the node, hook or wrapper.
+        place: Of the index.
+        kept: The answer that was stored for a process that was lost; empty without one.
+    """
+    notes = scratchpad_of(config)
+    answers, given = answers_of(notes), list[Any]()
+    by_id = len(answers) > place + 1  # LangGraph appends it
+    if by_id and _names_question(config):
+        given = answers[place + 1 : place + 2]
+    del answers[place + 1 : place + 1 + by_id]
+    # LangGraph refuses an answer without a name if several tasks ask.
+    unplaced = [each for each in (take_unplaced_answer(notes),) if each is not None]
+    if by_id or (kept and not _answers_next(outermost_input_of(config))):
+        # One without a name that a dead process has left is for none after this one.
+        return next(iter(given or kept), None), unplaced
+    return next(iter(unplaced or kept), None), []
+
+
+async def store_taken_answer(config: RunnableConfig) -> None:
+    """Store the answer that has come with this execution, before anything is done by it.
+
+    It is not lost with the process, which LangGraph does with one by the id of its question. The
+    next process is given it, unless another answer comes instead.
+
+    Args:
+        config: Of the node, hook or wrapper.
+    """
+    notes = scratchpad_of(config)
+    execution = _execution(notes)
+    if execution is None or (at := execution.new) is None:
+        return
+    answers = list(execution.before)
+    index = answers[at].value
+    answers[at] = _made(index["of"], index["out"], index.get("earlier", ()))
+    answers[at].value[_KEPT] = [answers_of(notes)[at]]
+    if (storing := storing_of_answers(config, answers)) is not None:
+        saver, place, writes = storing
+        await put_writes(saver, place, *writes)
+
+
+def answered_questions(found: CheckpointTuple) -> list[Interrupt]:
+    """Return the questions of a stored checkpoint that a person has answered.
+
+    Args:
+        found: The checkpoint.
+    """
+    answered = list[Interrupt]()
+    for questions, answers in questions_and_answers(found):
+        index = _index_in(answers) or {}
+        # If the run stopped in order, LangGraph has stored the answer as one that was taken.
+        known = questions if index.get(_KEPT) else index.get(_ANSWERED, ())
+        answered += [each for each in questions if each in known]
+    return answered
 
 
 def _names_question(config: RunnableConfig) -> bool:

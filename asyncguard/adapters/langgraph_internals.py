@@ -150,6 +150,24 @@ def questions_in(stored: CheckpointTuple) -> list[Any]:
     return [each.value for items in written for each in items]
 
 
+def questions_and_answers(stored: CheckpointTuple) -> list[tuple[list[Interrupt], list[Any]]]:
+    """Return, for each task that has asked after a checkpoint, its questions and its answers.
+
+    Why: the public ``get_state`` of a graph shows the questions of a task until it has returned,
+    whether they are answered or not. Without the answers a person is asked again.
+
+    Args:
+        stored: The checkpoint.
+    """
+    asked, answers = dict[str, list[Interrupt]](), dict[str, list[Any]]()
+    for task, channel, value in stored.pending_writes or ():
+        if channel == _INTERRUPT:
+            asked[task] = list(value)
+        elif channel == _RESUME and isinstance(value, list):
+            answers[task] = value
+    return [(questions, answers.get(task, [])) for task, questions in asked.items()]
+
+
 def writes_in(stored: CheckpointTuple, channel: str) -> list[Any]:
     """Return what a checkpoint holds of a channel, and what tasks wrote into it after it.
 
@@ -244,6 +262,31 @@ def store_answers(config: RunnableConfig) -> None:
         config: Of a node.
     """
     config["configurable"][_SEND]([(_RESUME, list(answers_of(scratchpad_of(config))))])
+
+
+def storing_of_answers(
+    config: RunnableConfig, answers: list[Any]
+) -> tuple[Any, RunnableConfig, list[Any]] | None:
+    """Return what stores the answers of a task at once.
+
+    Why: LangGraph stores an answer by the id of its question, and what :func:`store_answers` gives
+    it, when the task stops or returns. Without the function a question counts as open after its
+    answer has taken effect in a process that died, and another answer to it is of no avail.
+
+    Args:
+        config: Of a node.
+        answers: The answers.
+
+    Returns:
+        As :func:`answer_beside_update`; ``None`` if the run stores nothing before its end.
+    """
+    run = run_of(config)
+    if run is None or run.checkpointer is None or run.durability == "exit":
+        return None
+    given, made = config["configurable"], run.checkpoint_config["configurable"]
+    namespace = run.config["configurable"].get("checkpoint_ns", "")
+    place = {**made, "checkpoint_ns": namespace, "checkpoint_id": newest_of(run)}
+    return run.checkpointer, {"configurable": place}, [[(_RESUME, answers)], given[_TASK]]
 
 
 def count_questions(notes: Any, number: int) -> None:

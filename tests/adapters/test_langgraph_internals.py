@@ -59,6 +59,7 @@ from asyncguard.adapters.langgraph_internals import (
     next_nodes,
     nodes_of,
     outermost_input_of,
+    questions_and_answers,
     questions_in,
     run_of,
     saver_of,
@@ -69,6 +70,7 @@ from asyncguard.adapters.langgraph_internals import (
     storing,
     storing_error,
     storing_of,
+    storing_of_answers,
     streams,
     take_unplaced_answer,
     tools_of,
@@ -497,6 +499,39 @@ def test_answers_are_stored_with_the_question_at_which_a_task_stops() -> None:
     graph.invoke(None, THREAD)
     assert seen == [[[]], [["mine"], ["mine"]]]
     assert stored_answers(None) == []
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_answers_are_stored_at_once_beside_their_question(tmp_path: Path, durability: Any) -> None:
+    """In the place of those that were stored with it, by a run that stores anything before its end."""
+    found: list[Any] = []
+
+    class Dying(BaseException):
+        pass
+
+    def look(config: RunnableConfig) -> None:
+        answers = answers_of(scratchpad_of(config))
+        if not answers:
+            answers.append("before")
+            store_answers(config)
+            count_questions(scratchpad_of(config), 1)
+            interrupt("?")
+        storing = storing_of_answers(config, [*answers, "more"])
+        if storing is not None:
+            checkpointer, place, writes = storing
+            checkpointer.put_writes(place, *writes)
+        stored = saver.get_tuple(THREAD)
+        assert stored is not None
+        found.append(questions_and_answers(stored))
+        raise Dying
+
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        graph = graph_of(look, saver)
+        (asked,) = graph.invoke({"value": 1}, THREAD)["__interrupt__"]
+        with pytest.raises(Dying):
+            graph.invoke(Command(resume={asked.id: "mine"}), THREAD, durability=durability)
+    answers = ["before"] if durability == "exit" else ["before", "mine", "more"]
+    assert found == [[([asked], answers)]]
 
 
 @pytest.mark.parametrize("placed", [False, True], ids=["after", "in-place"])

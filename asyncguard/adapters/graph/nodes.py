@@ -18,7 +18,12 @@ from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from asyncguard.adapters.answer_log import drop_stale_answer, store_answer, take_answer
+from asyncguard.adapters.answer_log import (
+    drop_stale_answer,
+    store_answer,
+    store_taken_answer,
+    take_answer,
+)
 from asyncguard.adapters.answered_calls import take_handed_over
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
@@ -188,6 +193,7 @@ class Nodes:
         taken = await take_answer(run.config)
         if run.cancelling and run.cancel_at_question(run.ledger.find(taken.asker)):
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
+        await store_taken_answer(run.config)
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
         match await self._next_step(run, runner, taken.asker):

@@ -10,12 +10,14 @@ from typing import Any
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.answer_log import (
+    PARKED,
     Taken,
     approval_of,
     approvals,
     ask,
     is_approval,
     replace_new_answer,
+    store_taken_answer,
 )
 from asyncguard.adapters.answer_log import take_answer as take_from_log
 from asyncguard.adapters.approvals import named_in, question, resumable
@@ -112,6 +114,8 @@ async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
         return approval_of([record.key for record in held]) if held else ""
 
     taken = await take_from_log(run.config, asker, asker_of=asker_of)
+    if taken.asker != PARKED and not run.cancelling:  # else it may refuse what is approved
+        await store_taken_answer(run.config)
     given = approvals(run.config)
     for number, (keys, answer) in enumerate(given):
         records = [record for key in keys if (record := run.ledger.find(key)) is not None]

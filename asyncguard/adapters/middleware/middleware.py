@@ -82,7 +82,7 @@ from asyncguard.adapters.middleware.stopped_step import (
     with_own_answers,
     without_stand_ins,
 )
-from asyncguard.adapters.middleware.tool_calls import rest, run_until_due, slots_of
+from asyncguard.adapters.middleware.tool_calls import rest, run_until_due, slots_of, take_given
 from asyncguard.adapters.refused_input import check_input_of, with_input
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
@@ -479,13 +479,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 return await self._changed(run, record, request, handler)
             now = request.tool_call
             run.edit(record, now["name"], now["args"], task_argument)
-        # Kept until the call ends: a deferred call runs after this wrapper has returned.
-        handlers.keep(record.key, request, handler)
         run.board.ends_runs(
             name for name, tool in self._tools.by_name.items() if tool.return_direct
         )
         with run.leaving_on_error(), handlers.executing(record.key, slots):
             async with run.keeping():
+                await take_given(run, handlers, record.key)
+                # Until the call ends: a deferred call runs after this wrapper has returned.
+                handlers.keep(record.key, request, handler)
                 await run_until_due(run, handlers, record)
                 await run.ensure_written()
         return self._answer(run, handlers, record)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.answer_log import PARKED, ask, void_new_answer
+from asyncguard.adapters.answer_log import PARKED, ask, store_taken_answer, void_new_answer
 from asyncguard.adapters.answered_calls import answers_of_others
 from asyncguard.adapters.approvals import resumable
 from asyncguard.adapters.langgraph_internals import written_before
@@ -65,7 +65,6 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
         handlers: What can be run.
         record: The wrapper's call.
     """
-    await _take_answer(run, handlers, record.key)
     await run.ensure_stored([record])
     if record in dispatchable(run.board, handlers.absent):
         run.issue(handlers.runner(), [record])
@@ -103,15 +102,23 @@ async def _stop_before_handing_over(
             return  # the wrappers of the held calls never start
 
 
-async def _take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:
-    """Take a person's answer, and stop the tasks that a ``Command`` cancels beside it or alone."""
+async def take_given(run: Run, handlers: PendingHandlers, asker: str) -> None:
+    """Take a person's answer, and stop the tasks that a ``Command`` cancels beside it or alone.
+
+    Args:
+        run: Of the wrapper or hook.
+        handlers: What can be run, but the wrapper's own call: the answer is stored before it is.
+        asker: Key of the call whose wrapper this is, empty for a hook.
+    """
     taken = await take_answer(run, handlers, asker)
     if taken == (PARKED, True):  # the value of the resume is not used
         run.cancel_beside()
         return
     out = run.ledger.find(taken.asker)
-    if out is not None and run.cancelling and run.cancel_at_question(out):
-        void_new_answer(run.config)
+    if run.cancelling:
+        if out is not None and run.cancel_at_question(out):
+            void_new_answer(run.config)
+        await store_taken_answer(run.config)
 
 
 async def rest(run: Run, handlers: PendingHandlers) -> None:
@@ -126,7 +133,7 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
 
 
 async def _rest(run: Run, handlers: PendingHandlers) -> None:
-    await _take_answer(run, handlers, "")
+    await take_given(run, handlers, "")
     while True:
         match await wait_for_turn(run, handlers):
             case Step.APPROVE:

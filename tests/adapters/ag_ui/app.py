@@ -14,11 +14,14 @@ import uvicorn
 from ag_ui_langgraph import add_langgraph_fastapi_endpoint
 from fastapi import FastAPI
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.config import get_stream_writer
+from langgraph.types import interrupt
 
 from asyncguard import AgUiAgent, EffectClass, GuardConfig, ToolSpec
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
-from tests.adapters.harness import Frontend, build
+from tests.adapters.harness import Agent, Frontend, build
 from tests.examples.ui import desk
 
 EARLY = "All done too early."
@@ -55,8 +58,43 @@ class World:
         return f"slowly found {arguments['q']}"
 
 
+def asking(frontend: Frontend, world: World, saver: AsyncSqliteSaver) -> Agent:
+    """An agent whose tools need a person; they tell when they go on, and end as the slow tool may."""
+
+    async def goes_on() -> None:
+        get_stream_writer()({"type": "goes on"})
+        await world.may_end.wait()
+
+    @tool
+    async def choose(q: str) -> str:
+        """Let the user choose."""
+        chosen = interrupt({"message": f"Which {q}?"})
+        await goes_on()
+        return f"chosen {chosen}"
+
+    async def pay(arguments: Mapping[str, Any]) -> str:
+        await goes_on()
+        return f"paid {arguments['q']}"
+
+    made = {
+        "pay": calls(("pay", {"q": "x"})),
+        "choose": calls(("choose", {"q": "x"})),
+        "both": calls(("choose", {"q": "x"}), ("choose", {"q": "y"})),
+    }
+    return build(
+        frontend,
+        ScriptedChatModel(lambda said, _: made.get(said[-1].text, "Done.")),
+        [choose, scripted_tool("pay", pay, args={"q": str})],
+        specs=[
+            ToolSpec(name="choose", effect=EffectClass.PURE),
+            ToolSpec(name="pay", effect=EffectClass.IDEMPOTENT, approval=True),
+        ],
+        checkpointer=saver,
+    )
+
+
 def agents(saver: AsyncSqliteSaver, world: World) -> Mapping[str, AgUiAgent]:
-    """One agent of each adapter, one that holds early texts back, and one that asks, by path."""
+    """One agent of each adapter, one that holds early texts back, and two that ask, by path."""
     tools = [
         scripted_tool("quick", lambda a: f"found {a['q']}", args={"q": str}),
         scripted_tool("slow", world.answer, args={"q": str}),
@@ -70,11 +108,12 @@ def agents(saver: AsyncSqliteSaver, world: World) -> Mapping[str, AgUiAgent]:
             model = ScriptedChatModel(world.speak)
             agent = build(frontend, model, tools, specs=specs, config=config, checkpointer=saver)
             made[path] = AgUiAgent(name=path.replace("/", "_"), graph=agent.graph)
-        agent = build(frontend, desk.model(), desk.TOOLS, ports=desk.ports(), checkpointer=saver)
-        path = f"{frontend.value}/desk"
-        made[path] = AgUiAgent(
-            name=path.replace("/", "_"), graph=agent.graph, emit_interrupt_outcome=True
-        )
+        ports = desk.ports()
+        agent = build(frontend, desk.model(), desk.TOOLS, ports=ports, checkpointer=saver)
+        for name, each in (("desk", agent), ("asking", asking(frontend, world, saver))):
+            made[f"{frontend.value}/{name}"] = AgUiAgent(
+                name=f"{frontend.value}_{name}", graph=each.graph, emit_interrupt_outcome=True
+            )
     return made
 
 

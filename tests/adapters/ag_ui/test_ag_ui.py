@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from multiprocessing.process import BaseProcess
@@ -58,9 +58,13 @@ class Server:
         *,
         thread: str = "",
         resume: list[Any] | None = None,
+        bare: Any = None,
         **state: Any,
     ) -> Iterator[dict[str, Any]]:
-        """The events of one run of a thread, which is named as the path if it has no other name."""
+        """The events of one run of a thread, which is named as the path if it has no other name.
+
+        An older client answers by the bare payload.
+        """
         given = {
             "threadId": thread or path,
             "resume": resume,
@@ -69,7 +73,7 @@ class Server:
             "state": state,
             "tools": [],
             "context": [],
-            "forwardedProps": {},
+            "forwardedProps": {} if bare is None else {"command": {"resume": bare}},
         }
         with httpx.stream("POST", f"{self._url}/{path}", json=given, timeout=60) as response:
             assert response.status_code == 200
@@ -432,6 +436,105 @@ def test_a_question_outlives_the_server(server: Server, frontend: Frontend) -> N
     assert again == asked
     ended = list(server.run(path, [ROOMS], thread=thread, resume=answer(again, payload=True)))
     assert sorted(told(ended)) == ["booked 12", "booked 14"]
+
+
+LOST = ["the connection", "the server"]
+
+
+class Asked:
+    """A thread of the agent whose tools need a person."""
+
+    def __init__(self, server: Server, frontend: Frontend, scene: str, *more: Any) -> None:
+        self._server = server
+        self._path = f"{frontend.value}/asking"
+        self._thread = "/".join(map(str, (self._path, scene, *more)))
+        self._said = [{"id": "u1", "role": "user", "content": scene}]
+
+    def _begin(self, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        return self._server.run(self._path, self._said, thread=self._thread, **given)
+
+    def run(self, **given: Any) -> list[dict[str, Any]]:
+        """The events of a run; the server may see it before it sees that the first one is gone."""
+        for _ in range(20):
+            events = list(self._begin(given))
+            if events[-1]["type"] == "RUN_FINISHED":
+                break
+        return events
+
+    def lose(self, lost: str, **given: Any) -> None:
+        """Answer, and lose the run when the tool goes on with the answer."""
+        with self._server.held():
+            events = self._begin(given)
+            seen = list(takewhile(lambda event: event.get("name") != "goes on", events))
+            assert "RUN_FINISHED" not in [event["type"] for event in seen]
+            if lost == "the server":
+                self._server.kill()
+            else:
+                events.close()  # type: ignore[attr-defined]
+        self._server.start()
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize(("scene", "yes"), [("pay", True), ("choose", "mine")])
+def test_an_answered_question_is_not_asked_again(
+    server: Server, frontend: Frontend, lost: str, scene: str, yes: Any, *, bare: bool
+) -> None:
+    """A client that has lost the run which it answered gets what it missed, by the same messages."""
+    thread = Asked(server, frontend, scene, lost, bare)
+    (asked,) = questions(thread.run())
+    thread.lose(lost, **({"bare": yes} if bare else {"resume": answer(asked, yes)}))
+    ended = thread.run()
+    assert told(ended) == ["paid x" if scene == "pay" else "chosen mine"]
+    assert questions(ended) == []
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("scene", "yes", "no", "decided"),
+    [("pay", True, False, "paid x"), ("choose", "mine", "other", "chosen mine")],
+)
+def test_a_second_answer_shows_what_the_first_has_decided(
+    server: Server, frontend: Frontend, scene: str, yes: Any, no: Any, decided: str
+) -> None:
+    """Of a client that has not looked since its connection was lost: the tool has gone on."""
+    thread = Asked(server, frontend, scene, "twice")
+    (asked,) = questions(thread.run())
+    thread.lose("the connection", resume=answer(asked, yes))
+    ended = thread.run(resume=answer(asked, no))
+    assert told(ended) == [decided]
+    assert questions(ended) == []
+
+
+def test_a_second_answer_replaces_the_first_in_a_server_that_has_not_used_it(
+    server: Server, frontend: Frontend
+) -> None:
+    """The tool has lost the first with its process, and begins again."""
+    thread = Asked(server, frontend, "choose", "replaced")
+    (asked,) = questions(thread.run())
+    thread.lose("the server", resume=answer(asked, "mine"))
+    ended = thread.run(resume=answer(asked, "other"))
+    assert told(ended) == ["chosen other"]
+    assert questions(ended) == []
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("bare", [False, True])
+def test_beside_an_answered_question_the_open_one_is_asked(
+    server: Server, frontend: Frontend, lost: str, *, bare: bool
+) -> None:
+    """Alone, and its answer reaches it; one without a name, too."""
+    thread = Asked(server, frontend, "both", lost, bare)
+    first, *_ = questions(thread.run())
+    thread.lose(lost, resume=answer(first, "mine"))
+    (left,) = questions(thread.run())
+    assert left["message"] == "Which y?"
+    ended = thread.run(**({"bare": "other"} if bare else {"resume": answer(left, "other")}))
+    assert questions(ended) == []
+    answers = {each["content"] for each in tool_messages(ended).values()}
+    assert answers == {"chosen mine", "chosen other"}
 
 
 class SlowDisk(InMemorySaver):

@@ -434,9 +434,18 @@ async def test_after_a_kill_an_answer_is_not_taken_for_a_question_that_was_not_a
 @pytest.mark.parametrize("apart", [False, True], ids=["here", "in a third process"])
 @pytest.mark.parametrize("instead", INSTEAD)
 async def test_a_question_that_comes_again_after_a_kill_may_have_been_answered_before(
-    agent_of: AgentOf, tmp_path: Path, instead: str, *, apart: bool
+    agent_of: AgentOf,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    instead: str,
+    *,
+    apart: bool,
 ) -> None:
-    """The process dies after the effect, and the tool asks again: withdrawn then, its call is in doubt."""
+    """The process dies after the effect, and the tool asks again: withdrawn then, its call is in doubt.
+
+    The process is of an older release, which did not store the answer.
+    """
+    monkeypatch.setattr("asyncguard.adapters.answer_log.storing_of_answers", lambda *_: None)
     given, place = INSTEAD[instead][0], {"configurable": {"thread_id": "t"}}
     paid = asyncio.Event()
     spec = ToolSpec(
