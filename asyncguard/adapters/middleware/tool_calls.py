@@ -72,8 +72,9 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     while True:
         with run.inside():
             step = await wait_for_turn(run, handlers, record)
-            if step is Step.APPROVE and run.hands_over(record):
-                await _stop_before_handing_over(run, handlers, record)
+            hands_over = step is Step.APPROVE and run.hands_over(record)
+            if hands_over and await _decided_before_handing_over(run, handlers, record):
+                continue  # what was approved meanwhile is issued, and may end at once
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
             if handlers.full and handlers.answer_comes(run.ledger, record):
@@ -84,12 +85,15 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
-async def _stop_before_handing_over(
+async def _decided_before_handing_over(
     run: Run, handlers: PendingHandlers, record: CallRecord
-) -> None:
+) -> bool:
     """Stop a wrapper whose tool hands over to another agent until a person has been asked.
 
     Its command ends the run, and with it the questions about other calls of the message.
+
+    Returns:
+        True if no call is held any more; False if no person is going to be asked.
 
     Raises:
         GraphInterrupt: The question is out; the wrapper is executed again with the answer.
@@ -99,7 +103,8 @@ async def _stop_before_handing_over(
             asked.stopped.add(record.key)
             raise GraphInterrupt
         if not await run.wait_changed(ARRIVAL):
-            return  # the wrappers of the held calls never start
+            return False  # the wrappers of the held calls never start
+    return not run.ledger.count(CallState.HELD)
 
 
 async def take_given(run: Run, handlers: PendingHandlers, asker: str) -> None:
