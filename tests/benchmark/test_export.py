@@ -209,7 +209,7 @@ def test_an_export_that_fails_leaves_the_old_file(
 def test_a_full_disk_is_said_with_what_to_do(
     saved: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The number of an error of the system tells nobody that nothing is lost and the same command goes on."""
+    """The number of an error of the system would not say that nothing is lost and the same command goes on."""
     assert main(["export", str(saved), "--format", "csv", "--out", "/dev/full"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(
