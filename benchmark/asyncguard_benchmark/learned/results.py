@@ -386,8 +386,8 @@ def _not_done(runs: Sequence[ModelRun], missing: int) -> str:
     )
     if whole < len(runs):
         lines.append(
-            f"- Each guard was left out by itself, and fixed2 and random12 guarded, with {whole} of {len(runs)} models: "
-            "`--whole`."
+            f"- Each guard was left out by itself, and fixed2 and random12 guarded, with {whole} of {len(runs)} "
+            "models: `--whole`."
         )
     seeds = {run.seed for run in runs if not run.late}
     if len(seeds) < _SEEDS:
