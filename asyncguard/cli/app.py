@@ -110,7 +110,7 @@ def _open_closed() -> None:
 
 
 def _drop_output() -> None:
-    """Redirect what is not written yet; Python would report the error again as it flushes at exit."""
+    """Redirect what is not written yet; Python would report its error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -134,7 +134,7 @@ RULES: tuple[Rule, ...] = (
             )
         ),
     ),
-    # -- the agent that admitted it did not need a person's approval, and this one does -------------
+    # -- the agent that admitted it did not need a person's approval, and this one does ------------
     # It is not held: its arguments may rest on what is old by now. The model proposes it again.
     _row(
         "needs approval by now",
