@@ -6,8 +6,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Three processes on two cores: for a third of their time tests wait, for a deadline, a lease, another process.
 WORKERS ?= $(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2)))
-# Slow tests wait for more than half of it, for browsers and servers, too.
-SLOW_WORKERS ?= $(shell echo $$((5 * $$(nproc 2>/dev/null || echo 2) / 2)))
+# Slow tests wait longer, for browsers, servers and databases.
+SLOW_WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 # Python and pytest keep what they compiled, also where the environment says otherwise: else each worker
 # compiles the tests again, which takes 11 of 19 s of its collection.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
