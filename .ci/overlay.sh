@@ -23,10 +23,10 @@ environment() {
   fi
 }
 
-# overlay FOLDER: an environment that sees the packages of .venv, so that only those that differ are installed. The pip of
-# .venv does that.
+# overlay FOLDER [PYTHON]: an environment that sees the packages of .venv, so that only those that differ are installed. The
+# pip of .venv does that. PYTHON has the minor version of .venv.
 overlay() {
-  .venv/bin/python -m venv --without-pip "$1"
+  "${2:-.venv/bin/python}" -m venv --without-pip "$1"
   # The name makes it the first of the folder's .pth files: those of editable packages need what it shows.
   .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
     >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/0-development.pth"

@@ -53,7 +53,7 @@ _TOLD_SHARE = 1 / 3
 _DAY_BOUNDS = frozenset({Clock(0, 0, 0), Clock(23, 59, 0), Clock(23, 59, 59)})
 """Times that a date without a time is given where a format wants one."""
 _PHONE = re.compile(
-    r"(?<!\w)(?:\+\s?|\(\s?)?\d(?:[\s().\u2010-\u2013/-]{0,3}\d){8,15}+"
+    r"(?<!\w)(?:\+\s?|\(\s?)?\d(?>(?:[\s().\u2010-\u2013/-]{0,3}\d){8,15})"
     r"(?!\w|,\d{1,2}(?!\w))"  # nor the whole part of a sum
 )
 _KANA_MARKS = "\u3099\u309a"

@@ -84,11 +84,12 @@ _UNIT = rf"(?:in(?!\s+[^\W\d_])|{'|'.join(sorted(_UNITS.keys() - {'in'}, key=len
 _FACTOR = "|".join(_FACTORS)
 _PIECE = rf"(?:e[-+]?\d++)?(?=(?:{_FACTOR}|{_UNIT})?(?!\w))"
 _AMOUNT = re.compile(
-    # Not within a word (``v2``), nor the end of a version. Possessive: a text that is one long list
-    # is read once.
+    # Not within a word (``v2``), nor the end of a version. Atomic: a text that is one long list is
+    # read once. ``(...)*+`` is the same but for Python 3.11.2, where it keeps what a last, failed
+    # repeat had matched: "12," of "12, 13".
     r"\d(?<!\w\d)(?<!\w\.\d)"
     r"(?P<body>\d{0,2}(?P<mark>['\u2019 ])\d{3}(?:(?P=mark)\d{3}){0,4}(?:[.,]\d+)?(?![\d.,]\d)"
-    rf"|\d*+(?:e[-+]?\d++)?(?:[.,]\d++{_PIECE})*+)"
+    rf"|\d*+(?:e[-+]?\d++)?(?>(?:[.,]\d++{_PIECE})*))"
     rf"(?:\s?(?P<factor>{_FACTOR})(?!\w))?(?:\s?\u00b0?\s?(?P<unit>{_UNIT})(?!\w))?(?!\w|\.\d)"
 )
 _BEFORE = re.compile(
