@@ -93,7 +93,9 @@ Open = Callable[[str, str], Opened]
 def extract(archive: Path, folder: Path) -> None:
     """Unpack an archive into a folder."""
     with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+        # Python 3.11.2 has neither the filter nor an argument for it.
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)
+        packed.extractall(folder)
 
 
 def unpack(front: str, case: str, folder: Path) -> Opened:
