@@ -9,7 +9,8 @@ from asyncguard_benchmark.harness.environment import CallRecord
 
 EXECUTING = "The current function is being executed."
 """Answers a call whose result comes later."""
-CALLS_WAIT = re.compile(r"\bcalls of (?:this|its|the same) task\b[^.]*\bwait\b", re.IGNORECASE)
+# The first letter is outside the part that ignores case: `re` skips to it, where else it would try each place.
+CALLS_WAIT = re.compile(r"[cC](?<!\w.)(?i:alls of (?:this|its|the same) task\b[^.]*\bwait\b)")
 """Found in a sentence of a runtime that says that further calls of a task wait for a result."""
 NO_NEWS = "No new results."
 """Answers an idle turn when nothing is due."""
