@@ -166,23 +166,29 @@ def _built(tasks: Sequence[SubTask], suites: dict[Suite, tuple[Composition, ...]
 
 def _solved(compositions: Sequence[Composition], jobs: int) -> Iterator[str]:
     """Yield the compositions and regimes that the oracle does not solve."""
-    cases = [(each, regime) for regime in Regime for each in compositions]
+    count = len(compositions)
     if jobs == 1:
-        found = list(with_progress(map(_unsolved, cases), len(cases)))
+        found = list(with_progress(map(_unsolved, compositions), count, "compositions"))
     else:
         with worker_pool(jobs) as pool:
-            found = list(with_progress(pool.map(_unsolved, cases, chunksize=16), len(cases)))
-    yield from (problem for problem in found if problem is not None)
+            results = pool.map(_unsolved, compositions, chunksize=16)
+            found = list(with_progress(results, count, "compositions"))
+    for regime in Regime:
+        for composition, unsolved in zip(compositions, found, strict=True):
+            if regime in unsolved:
+                yield f"{composition.id}: the oracle does not solve it under {regime.value}"
 
 
-def _unsolved(case: tuple[Composition, Regime]) -> str | None:
-    """Return a line if the oracle does not solve a composition under a regime."""
-    composition, regime = case
-    run = Run(regime=regime, surface=Surface.TEXT, seed=0)
-    oracle = OracleAgent(plan=plan_of(composition))
-    # Asked without LangChain, which would take a third of the time and adds nothing to what the oracle says.
-    environment, _ = converse(composition, TextSpeech(composition), oracle.say, run)
-    episode = finished(environment, [], run, agent="oracle", player=PLAIN_PLAYER)
-    if score(episode).overall:
-        return None
-    return f"{composition.id}: the oracle does not solve it under {regime.value}"
+def _unsolved(composition: Composition) -> list[Regime]:
+    """Return the regimes under which the oracle does not solve a composition."""
+    # One job for all of them: what is made of a composition and its tasks is made once.
+    oracle, speech = OracleAgent(plan=plan_of(composition)), TextSpeech(composition)
+    found = []
+    for regime in Regime:
+        run = Run(regime=regime, surface=Surface.TEXT, seed=0)
+        # Asked without LangChain, which would take a third of the time and adds nothing to what the oracle says.
+        environment, _ = converse(composition, speech, oracle.say, run)
+        episode = finished(environment, [], run, agent="oracle", player=PLAIN_PLAYER)
+        if not score(episode).overall:
+            found.append(regime)
+    return found
