@@ -7,6 +7,7 @@ nothing; a result is turned into text at once, so later changes of the state can
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -75,6 +76,12 @@ class Executor:
         except ToolFailure as failure:
             return error(str(failure))
 
+    def after(self, tool_name: str, arguments: Mapping[str, Any]) -> tuple[str, "Executor"]:
+        """Return the result of a call and the executor after it; this one stays as it is."""
+        further = copy(self)
+        text = further.call(tool_name, arguments)
+        return text, self if further.state is self._state else further
+
     def invoke(self, tool_name: str, arguments: Mapping[str, Any]) -> Any:
         """Make one call and return its result.
 
@@ -108,6 +115,11 @@ class Executor:
         if tool is None:
             raise RefusedCall(f"There is no tool named {tool_name!r} in this task.")
         return tool
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """The state itself, which a call replaces and never changes."""
+        return self._state
 
     def public_state(self) -> State:
         """Return a copy of the state, for comparison."""

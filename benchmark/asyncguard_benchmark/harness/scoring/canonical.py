@@ -50,7 +50,7 @@ def freeze(value: Any) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Return True if two JSON values are equal, as `freeze` has it: 10 is 10.0, and true is not 1."""
-    return bool(one == other) and _alike(one, other)
+    return one is other or (bool(one == other) and _alike(one, other))
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -3,11 +3,12 @@
 The responses in a saved trajectory are not believed: everything is executed again, on executors of its own; only of
 tasks whose code is foreign they are taken as they were noted. The same
 calls on the same sub-task under the same faults are executed once in a process, as executors are deterministic:
-thousands of episodes share the ground truth, and many of them their calls.
+thousands of episodes share the ground truth, and many of them their calls. Without faults so is each call on the same
+state, as most calls only read.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -17,9 +18,12 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.fault_pipeline import Pipeline
 from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
+from asyncguard_benchmark.harness.scoring.call_labels import CallLabels
 from asyncguard_benchmark.harness.scoring.canonical import CanonicalCall, canonical
-from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.services.service import plain_numbers, serialise
+from asyncguard_benchmark.harness.scoring.labels import labels
+from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
+from asyncguard_benchmark.services.service import Executor, plain_numbers, serialise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +31,7 @@ class Replay:
     """A list of calls after its execution on a fresh executor; equal to itself only, as it is shared."""
 
     calls: tuple[CanonicalCall, ...]
+    labels: tuple[CallLabels, ...]
     results: tuple[str, ...]
     state: Mapping[str, Any]
 
@@ -46,15 +51,79 @@ def replay(
     task: SubTask, calls: Sequence[GoldCall | CallRecord], faults: Sequence[Fault] = ()
 ) -> Replay:
     """Execute calls on fresh tools, which have the same faults as those of the run: faults are deterministic, too."""
-    pipeline, tools = Pipeline(task, faults), tools_of(task)
-    results = tuple(
-        pipeline.call(n, call.tool, call.arguments).text for n, call in enumerate(calls)
+    if any(fault.task == task.id for fault in faults) or registry().suite_of(task.category).closing:
+        pipeline = Pipeline(task, faults)
+        results = [pipeline.call(n, call.tool, call.arguments).text for n, call in enumerate(calls)]
+        return _replay(task, calls, results, pipeline.public_state())
+    executor, made = _fresh(_Start(identity=id(task), task=task)), list[_Called]()
+    for call in calls:
+        text = repr((call.tool, call.arguments))
+        made.append(_called(_Call(before=executor, text=text, task=task, call=call)))
+        executor = made[-1].after
+    return Replay(
+        calls=tuple(each.call for each in made),
+        labels=tuple(each.label for each in made),
+        results=tuple(each.result for each in made),
+        state=executor.state,
     )
+
+
+def _replay(
+    task: SubTask,
+    calls: Sequence[GoldCall | CallRecord],
+    results: Iterable[str],
+    state: Mapping[str, Any],
+) -> Replay:
+    tools = tools_of(task)
     return Replay(
         calls=tuple(canonical(call.tool, call.arguments, tools) for call in calls),
-        results=results,
-        state=pipeline.public_state(),
+        labels=labels(task, calls),
+        results=tuple(results),
+        state=state,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """A sub-task as the key of a cache."""
+
+    identity: int
+    """Of the sub-task, as the JSON in it cannot be hashed."""
+    task: SubTask = field(compare=False)
+    """It cannot be freed, and its identity pass to another, while the key is in use."""
+
+
+@lru_cache(maxsize=4096)
+def _fresh(key: _Start) -> Executor:
+    return fresh_executor(key.task)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    """A call without faults as the key of a cache: equal if tools, state and call are the same."""
+
+    before: Executor
+    text: str
+    """Tool and arguments as Python writes them, so that 1, 1.0 and True differ."""
+    task: SubTask = field(compare=False)
+    call: GoldCall | CallRecord = field(compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Called:
+    call: CanonicalCall
+    label: CallLabels
+    result: str
+    after: Executor
+
+
+@lru_cache(maxsize=8192)
+def _called(key: _Call) -> _Called:
+    call = key.call
+    result, after = key.before.after(call.tool, call.arguments)
+    (label,) = labels(key.task, [call])
+    made = canonical(call.tool, call.arguments, tools_of(key.task))
+    return _Called(call=made, label=label, result=result, after=after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +165,7 @@ def _recorded(
     task: SubTask, calls: Sequence[GoldCall | CallRecord], results: Sequence[str]
 ) -> Replay:
     """Return calls of a foreign task with the results that were noted: to score a file must not run foreign code."""
-    tools = tools_of(task)
-    return Replay(
-        calls=tuple(canonical(call.tool, call.arguments, tools) for call in calls),
-        results=tuple(map(_comparable, results)),
-        state=task.initial_state,
-    )
+    return _replay(task, calls, map(_comparable, results), task.initial_state)
 
 
 def _comparable(text: str) -> str:

@@ -101,6 +101,7 @@ class World:
         tools = tools_of(self.task)
         had = Replay(
             calls=tuple(canonical(tool, arguments, tools) for tool, arguments in node.calls),
+            labels=made,
             results=node.results,
             state=final,
         )

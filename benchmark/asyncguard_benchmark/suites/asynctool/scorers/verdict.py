@@ -7,7 +7,6 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scoring import checks, conduct
 from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, evidence_of
 from asyncguard_benchmark.harness.scoring.explain import findings
-from asyncguard_benchmark.harness.scoring.labels import labels
 from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore
 
 
@@ -49,8 +48,8 @@ def _judged(case: _Case) -> SubTaskScore:
         calls=len(evidence.records),
         premature_needed=0,
         premature_harmless=0,
-        gold_labels=labels(evidence.task, evidence.task.gold),
-        made_labels=labels(evidence.task, evidence.records),
+        gold_labels=evidence.gold.labels,
+        made_labels=evidence.made.labels,
         findings=findings(evidence),
     )
 
