@@ -1,8 +1,10 @@
 """The verdict on one episode, in the form that every suite gives it; the suite's own scorer judges."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.environment import Counters
@@ -47,6 +49,25 @@ class Finding:
         return f"{self.kind.value} at {self.place}: expected {expected}, found {found}"
 
 
+class FindingsOnDemand(Sequence[Finding]):
+    """Findings that are made when one of them is looked at, as few are."""
+
+    def __init__(self, make: Callable[[], Sequence[Finding]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Sequence[Finding]:
+        return self._make()
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the finding at a place, or those of a slice."""
+        return self._made[place]
+
+    def __len__(self) -> int:
+        """Return the number of findings."""
+        return len(self._made)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SubTaskScore:
     """The verdict on one sub-task."""
@@ -66,7 +87,7 @@ class SubTaskScore:
     """Calls issued while another was pending that did not need its value."""
     gold_labels: tuple[CallLabels, ...]
     made_labels: tuple[CallLabels, ...]
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding] = field(compare=False)
     """Reasons why it was not solved."""
 
     @cached_property

@@ -1,13 +1,13 @@
 """The verdict on one episode, put together from the scorers."""
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scoring import checks, conduct
 from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, evidence_of
 from asyncguard_benchmark.harness.scoring.explain import findings
-from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore
+from asyncguard_benchmark.harness.scoring.verdict import FindingsOnDemand, Score, SubTaskScore
 
 
 def score(episode: Episode) -> Score:
@@ -50,7 +50,7 @@ def _judged(case: _Case) -> SubTaskScore:
         premature_harmless=0,
         gold_labels=evidence.gold.labels,
         made_labels=evidence.made.labels,
-        findings=findings(evidence),
+        findings=FindingsOnDemand(partial(findings, evidence)),
     )
 
 
