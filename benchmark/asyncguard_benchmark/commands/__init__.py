@@ -4,7 +4,9 @@ Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong.
 """
 
 import argparse
+import atexit
 import errno
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -31,6 +33,8 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         SystemExit: after help, or a wrong command line.
     """
+    # At its end Python looks for cycles among all that there is, a tenth of scoring a file, and ends nevertheless.
+    atexit.register(gc.freeze)
     options = argparse.Namespace()
     try:
         options = parser().parse_args(argv)
