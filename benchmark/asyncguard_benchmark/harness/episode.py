@@ -5,9 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationInfo
 
 from asyncguard_benchmark.errors import DataError, EpisodeFormatError
@@ -16,6 +15,11 @@ from asyncguard_benchmark.harness.faults import Firing
 from asyncguard_benchmark.harness.loading import composition_from_json, composition_to_json
 from asyncguard_benchmark.harness.saved_form import Count, Truth, Whole, parse, saved_form
 from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
+
+if (
+    TYPE_CHECKING
+):  # to import messages takes as long as to read a thousand episodes, which needs none
+    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 FORMAT = 1
 """Version of the saved form."""
@@ -129,7 +133,7 @@ class Episode:
 
 def finished(
     environment: Environment,
-    messages: Sequence[BaseMessage],
+    messages: "Sequence[BaseMessage]",
     run: Run,
     *,
     agent: str,
@@ -162,18 +166,17 @@ def finished(
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
 
-def message_to_json(message: BaseMessage) -> dict[str, Any]:
+def message_to_json(message: "BaseMessage") -> dict[str, Any]:
     """Return role, content and what ties calls to their answers; ids of messages and usage data are left out."""
     value: dict[str, Any] = {
         "role": _ROLES.get(message.type, message.type),
         "content": message.content,
     }
-    if isinstance(message, AIMessage) and message.tool_calls:
-        value["tool_calls"] = [
-            {key: call[key] for key in ("id", "name", "args")} for call in message.tool_calls
-        ]
-    if isinstance(message, ToolMessage):
-        value |= {"tool_call_id": message.tool_call_id, "status": message.status}
+    if hasattr(message, "tool_calls") and (calls := cast("AIMessage", message).tool_calls):
+        value["tool_calls"] = [{key: call[key] for key in ("id", "name", "args")} for call in calls]
+    if hasattr(message, "tool_call_id"):
+        answer = cast("ToolMessage", message)
+        value |= {"tool_call_id": answer.tool_call_id, "status": answer.status}
     return value
 
 

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from langchain_core.messages import AIMessage
+from typing import TYPE_CHECKING, Any
 
 from asyncguard_benchmark.harness.scenario import Contract
 from asyncguard_benchmark.services.declarations import TASK_ARGUMENT
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
 
 ALL_COMPLETED = "ALL COMPLETED"
 """Text that ends a run."""
@@ -84,7 +85,7 @@ def read_text(text: str, task_ids: Collection[str], contract: Contract = Contrac
 
 
 def read_native(
-    message: AIMessage, task_ids: Collection[str], *, parallel: bool
+    message: "AIMessage", task_ids: Collection[str], *, parallel: bool
 ) -> tuple[Action, ...]:
     """Read a message of the native surface; at least one action.
 
