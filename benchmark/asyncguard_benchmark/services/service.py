@@ -78,9 +78,12 @@ class Executor:
 
     def after(self, tool_name: str, arguments: Mapping[str, Any]) -> tuple[str, "Executor"]:
         """Return the result of a call and the executor after it; this one stays as it is."""
-        further = copy(self)
-        text = further.call(tool_name, arguments)
-        return text, self if further.state is self._state else further
+        before = self._state
+        try:
+            text = self.call(tool_name, arguments)
+            return text, self if self._state is before else copy(self)
+        finally:
+            self._state = before
 
     def invoke(self, tool_name: str, arguments: Mapping[str, Any]) -> Any:
         """Make one call and return its result.

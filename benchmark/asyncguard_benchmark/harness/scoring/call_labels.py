@@ -1,6 +1,5 @@
 """Calls as labels, and the labels of a run beside those of the ground truth: the data of the F1 figures."""
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,18 +53,20 @@ def compare_labels(gold: Sequence[CallLabels], made: Sequence[CallLabels]) -> Co
             Sample(gold=frozenset(parameters), made=frozenset(last.get(name, ())))
             for name, parameters in {call.function: call.parameters for call in gold}.items()
         ),
-        function_overlap=_overlap(_functions(gold), _functions(made)),
+        function_overlap=_overlap(
+            [call.function for call in gold], [call.function for call in made]
+        ),
         parameter_overlap=_overlap(_pairs(gold), _pairs(made)),
     )
 
 
-def _functions(calls: Iterable[CallLabels]) -> Counter[Hashable]:
-    return Counter(call.function for call in calls)
+def _pairs(calls: Iterable[CallLabels]) -> list[tuple[str, str]]:
+    return [(call.function, parameter) for call in calls for parameter in call.parameters]
 
 
-def _pairs(calls: Iterable[CallLabels]) -> Counter[Hashable]:
-    return Counter((call.function, parameter) for call in calls for parameter in call.parameters)
-
-
-def _overlap(one: Counter[Hashable], other: Counter[Hashable]) -> Overlap:
-    return Overlap(shared=(one & other).total(), total=one.total() + other.total())
+def _overlap(gold: Sequence[Hashable], made: Sequence[Hashable]) -> Overlap:
+    left = list(gold)
+    for each in made:
+        if each in left:
+            left.remove(each)
+    return Overlap(shared=len(gold) - len(left), total=len(gold) + len(made))

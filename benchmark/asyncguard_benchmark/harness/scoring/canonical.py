@@ -1,14 +1,12 @@
 """A call in the form in which two calls are compared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from asyncguard_benchmark.services.declarations import Tool
 
 
-@dataclass(frozen=True, kw_only=True)
-class CanonicalCall:
+class CanonicalCall(NamedTuple):
     """Tool and arguments without what makes no difference; equal and hashable by value."""
 
     tool: str
