@@ -39,11 +39,11 @@ def saved_form(*optional: str) -> Callable[[_C], _C]:
         required = known - set(optional)
 
         def keys_checked(value: Any) -> Any:
-            if isinstance(value, Mapping) and value.keys() != known:
+            if isinstance(value, Mapping) and not required <= value.keys() <= known:
                 if missing := sorted(required - value.keys()):
                     raise ValueError(f"lacks {', '.join(map(repr, missing))}")
-                if unknown := sorted(map(str, value.keys() - known)):
-                    raise ValueError(f"has the unknown keys {', '.join(map(repr, unknown))}")
+                unknown = sorted(map(str, value.keys() - known))
+                raise ValueError(f"has the unknown keys {', '.join(map(repr, unknown))}")
             return value
 
         def schema(_: type, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
