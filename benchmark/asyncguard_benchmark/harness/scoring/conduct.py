@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import attrgetter
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.scoring.evidence import Evidence
@@ -10,7 +11,7 @@ from asyncguard_benchmark.harness.scoring.evidence import Evidence
 def same_task_streak(trajectory: Sequence[CallRecord]) -> int:
     """Return the length of the longest run of calls with one sub-task id; turns without a call do not break it."""
     return max(
-        (len(list(run)) for _, run in groupby(trajectory, key=lambda record: record.task_id)),
+        (len(list(run)) for _, run in groupby(trajectory, key=attrgetter("task_id"))),
         default=0,
     )
 

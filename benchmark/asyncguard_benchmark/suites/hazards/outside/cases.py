@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from asyncguard_benchmark.suites.hazards.outside.world import World
+if TYPE_CHECKING:  # a world loads asyncio, and the command line needs the names of families only
+    from asyncguard_benchmark.suites.hazards.outside.world import World
 
 Call = tuple[str, Mapping[str, Any]]
 """A tool's name and the arguments of a call."""
@@ -96,7 +97,7 @@ class Tool:
 class Stage:
     """Data from which the tools of one run are made."""
 
-    world: World
+    world: "World"
     faulty: bool
     """True for the case, False for its clean twin."""
 
