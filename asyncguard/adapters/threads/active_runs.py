@@ -13,6 +13,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet, ref
 
@@ -32,6 +33,7 @@ from asyncguard.adapters.langgraph_internals import (
     when_over,
 )
 from asyncguard.journal.port import Journal
+from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.runtime.portal import sync_entry
 
 RUN_LOCK = "__asyncguard_run_lock"
@@ -43,10 +45,20 @@ _KEPT_ENDS = 1024
 # -- one run at a time on a thread --------------------------------------------------
 
 _Thread = tuple[int, int, str, str]
-"""Store, journal, thread id and checkpoint namespace.
+"""Store, party (see :func:`party_of`), thread id and checkpoint namespace."""
 
-The journal is part of the key because runs with two journals are kept apart as two processes are.
-"""
+
+def party_of(journal: object) -> int:
+    """Return a number; runs exclude each other in this process if they have the same one.
+
+    Runs with two journals of ours do, as the thread is one, and so do those with none. A journal of
+    another kind may stand for another process.
+
+    Args:
+        journal: Of an agent, or what its caller asked for.
+    """
+    ours = journal is None or isinstance(journal, bool | str | Path | SqlJournal)
+    return 0 if ours else id(journal)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,7 +222,7 @@ class _Threads:
             return None
         store = self.store_of(saver)
         thread_id = config.get("configurable", {}).get("thread_id")
-        return store, id(journal), str(thread_id), namespace_of_run(run)
+        return store, party_of(journal), str(thread_id), namespace_of_run(run)
 
     def store_of(self, saver: Any) -> int:
         """Return the name of the store of a saver while one of its savers lives."""

@@ -54,7 +54,7 @@ async def claim_thread(
 
     Args:
         config: Of the node that is run.
-        journal: Of the agent; runs with different journals do not exclude each other.
+        journal: Of the agent; see :func:`~active_runs.party_of`.
         begins: True if the node is the one that reads the run's input.
 
     Raises:

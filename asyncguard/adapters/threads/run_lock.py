@@ -9,13 +9,12 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from weakref import WeakValueDictionary
 
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.langgraph_internals import Run, when_over_with
-from asyncguard.adapters.threads.active_runs import THREADS
+from asyncguard.adapters.threads.active_runs import THREADS, party_of
 from asyncguard.errors import CallerError, ThreadBusyError
 
 _PAUSES = (*[0.001] * 20, *[0.01] * 18)
@@ -52,13 +51,11 @@ class RunLock:
 
         Args:
             saver: Where the thread is stored.
-            journal: What the caller asked for; agents with different ones do not exclude each
-                other, as two processes do not without one.
+            journal: What the caller asked for; see :func:`~active_runs.party_of`.
             thread_id: Name of the thread.
         """
         store = THREADS.store_of(saver)
-        own = journal if isinstance(journal, bool | str | Path) else id(journal)
-        self._key = (store, type(journal), own, thread_id)
+        self._key = (store, party_of(journal), thread_id)
         self._thread_id, self._store = thread_id, store
         self.course = _Course()
         self._run_known = self._completed = False
@@ -129,7 +126,7 @@ class RunLock:
 # Runs of several event loops and OS threads share these. A garbage collection may end a run within
 # any statement, so also where the lock is held.
 _LOCK = threading.RLock()
-_HELD: WeakValueDictionary[tuple[int, type, object, str], RunLock] = WeakValueDictionary()
+_HELD: WeakValueDictionary[tuple[int, int, str], RunLock] = WeakValueDictionary()
 
 
 def under_way(thread_id: str) -> str:

@@ -158,6 +158,35 @@ def test_invoked_in_two_threads(
     connection.close()
 
 
+@pytest.mark.parametrize(
+    "journals", [(True, True), (True, "b.db"), ("a.db", "b.db"), ("a.db", False)], ids=repr
+)
+async def test_agents_with_journals_of_their_own_exclude_each_other(
+    frontend: Frontend, journals: tuple[Any, Any], tmp_path: Path
+) -> None:
+    """On one saver of one process: the second run is refused as one beside it, not as one of another process."""
+    async with async_saver("sqlite", tmp_path) as saver:
+        agents = [
+            agent_on(
+                frontend,
+                saver,
+                latency=0.3,
+                policy=look_first,
+                journal=tmp_path / named if isinstance(named, str) else named,
+            )
+            for named in journals
+        ]
+        working = asyncio.create_task(agents[0].graph.ainvoke(agents[0].input("one", None), PLACE))
+        await asyncio.sleep(0.4)
+        with pytest.raises(CallerError, match="under way in this process") as refused:
+            await agents[1].graph.ainvoke(agents[1].input("two", None), PLACE)
+        assert type(refused.value) is CallerError
+        assert (await working)["messages"][-1].text == "all done"
+        state = await agents[1].graph.aget_state(PLACE)
+        assert said(state.values["messages"]) == ["one"]
+        assert state.values["messages"][-1].text == "all done"
+
+
 @pytest.mark.usefixtures("only_new_objects")
 def test_how_a_run_left_a_saver_that_is_gone_is_no_news_of_a_new_one(frontend: Frontend) -> None:
     """A saver at the address of another one begins with nothing: its first run does not wait for the other's end."""
