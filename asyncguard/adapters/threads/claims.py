@@ -20,7 +20,14 @@ from asyncguard.adapters.langgraph_internals import (
 )
 from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
-from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, of_thread, original_of, stored
+from asyncguard.adapters.threads.checkpoints import (
+    COPY_OF,
+    fencing_token_of,
+    id_of,
+    of_thread,
+    original_of,
+    stored,
+)
 from asyncguard.adapters.threads.lineage import Lineage
 from asyncguard.adapters.threads.run_lock import continued, under_way
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
@@ -143,7 +150,8 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
 
     Returns:
         Empty if it began at no copy or unread input, or at one of a checkpoint that is not older
-        than the end of the last run; ``None`` if it began at an input that was undone.
+        than the end of the last run, or of one that another process has put since; ``None`` if it
+        began at an input that was undone.
     """
     base, ended = THREADS.began_at(config, journal)
     if base in ("", ended):
@@ -168,8 +176,12 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
     if THREADS.began_at(config, journal) != (base, ended):  # a run has ended meanwhile
         return await _began(config, journal, begins=begins)
     original = _FIRST_ID if read is None else original_of(read)
+    if last is None:
+        return original
+    # Another process has held the thread since, and the run that ended here has not noticed.
+    overtaken = read is not None and fencing_token_of(read) > fencing_token_of(last)
     # A run that was refused has ended at its input, which counts for nothing.
-    if last is not None and (await line.is_unread_input(last) or original >= original_of(last)):
+    if overtaken or original >= original_of(last) or await line.is_unread_input(last):
         return ""
     return original
 

@@ -332,3 +332,50 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(
         await asyncio.wait_for(late.run, HANG)
     assert sorted(made) == ["x", "y", "z"]
     machine.close()
+
+
+@pytest.mark.parametrize("first", ["loser", "heir"])
+async def test_a_process_that_lost_its_thread_unnoticed_goes_on_with_it_later(
+    agent_of: AgentOf, tmp_path: Path, first: str
+) -> None:
+    """As where the server ended its session: it stores its last steps after those of its heir.
+
+    It is told once that the thread was continued, and not for ever.
+    """
+    begun, gates = [asyncio.Event(), asyncio.Event()], [asyncio.Event(), asyncio.Event()]
+
+    @tool
+    async def look(item: str) -> str:
+        """Look, until somebody says that it is enough."""
+        number = sum(each.is_set() for each in begun)
+        begun[number].set()
+        await gates[number].wait()
+        return f"saw {item}"
+
+    def looker(messages: Any, tools: Any) -> Any:
+        asked = messages[-1].type == "human" and messages[-1].text == "Look."
+        return calls(("look", {"item": "x"})) if asked else THANKS
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    loser, heir = (
+        machine.process([look], [pure("look")], *([looker] * 9), config=PATIENT) for _ in range(2)
+    )
+    async with asyncio.timeout(HANG):
+        loser.begin("Look.", durability="sync")
+        await begun[0].wait()
+        loser.journal.on_disk("UPDATE threads SET epoch = ''")
+        heir.run = asyncio.create_task(heir.go_on(durability="sync"))
+        await begun[1].wait()
+        gates[1].set()
+        await heir.run
+        gates[0].set()
+        assert loser.run is not None
+        await loser.run
+        await left(loser)
+        await left(heir)
+        sooner = heir if first == "heir" else loser
+        with pytest.raises(ThreadBusyError, match="continued"):
+            await sooner.say("And now?", durability="sync")
+        await left(sooner)
+        assert (await loser.say("And now?", durability="sync")).last == THANKS
+    machine.close()
