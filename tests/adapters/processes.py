@@ -101,7 +101,7 @@ class MortalJournal:
     def __init__(self, path: Path) -> None:
         self._store = _MortalStore(path, ProcessKind.AGENT)
         self._journal = SqlJournal(self._store)
-        self.dead = False
+        self.dead = self.reconnected = False
         self.begun: list[Intent] = []
 
     def on_disk(self, sql: str) -> None:
@@ -118,9 +118,14 @@ class MortalJournal:
     def id(self) -> str:
         return self._journal.id
 
+    def lose_session(self) -> None:
+        """Lose the threads and go on under another id, as where a server has ended the session."""
+        self.on_disk("UPDATE threads SET epoch = ''")
+        self.reconnected = True
+
     @property
     def process_id(self) -> str:
-        return self._journal.process_id
+        return f"{self._journal.process_id}{'-again' if self.reconnected else ''}"
 
     async def acquire(
         self,

@@ -109,6 +109,8 @@ class Lease:
         self._acquiring: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         # Engine time at which the journal last confirmed that this process holds the thread.
         self._confirmed_at = 0.0
+        # Id of this process then: it has another one once the server has ended its session.
+        self._confirmed_as = ""
         self._fencing_token = 0
         self._stands_on: str | None = None
         self._begun_before: Mapping[str, Attempt] = {}
@@ -237,7 +239,8 @@ class Lease:
         if not held:
             self._stands_on = None
         self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
-        self._acquired, self._confirmed_at = True, self._engine.clock.now()
+        self._acquired = True
+        self._confirmed_at, self._confirmed_as = self._engine.clock.now(), journal.process_id
         if not held:
             tenant.drop_fenced()
         # Acquired from here on: a failure to read must not leave the thread to a run that ends.
@@ -254,17 +257,20 @@ class Lease:
         """Stop a run before it stores a step, if another process has acquired its thread since.
 
         The journal is asked only if the last confirmation is older than the renewal interval, that
-        is, if this process may have been suspended.
+        is, if this process may have been suspended; or if this process has another id by now, as
+        others could take it for dead.
 
         Raises:
             ThreadBusyError: Another process runs the thread.
         """
-        now = self._engine.clock.now()
-        if not self._acquired or now - self._confirmed_at < leases.RENEWAL:
+        if not self._acquired:
+            return
+        now, process_id = self._engine.clock.now(), self.journal.process_id
+        if now - self._confirmed_at < leases.RENEWAL and process_id == self._confirmed_as:
             return
         if not await self.journal.holds(self.thread):
             raise self._lost()
-        self._confirmed_at = now
+        self._confirmed_at, self._confirmed_as = now, process_id
 
     async def ask_again(self, name: str) -> None:
         """Load the signals and the attempts of open calls of a held thread once more.
@@ -284,8 +290,8 @@ class Lease:
     def _lost(self) -> ThreadBusyError:
         return ThreadBusyError(
             f"Another process acquired thread {self._named!r} because this one did not renew its "
-            "lease in time; the calls made here since are in the journal. Run the thread again to "
-            "continue from the other process's state."
+            "lease in time, or lost its connection; the calls made here since are in the journal. "
+            "Run the thread again to continue from the other process's state."
         )
 
     def stand_on(self, checkpoint: str) -> None:

@@ -334,13 +334,13 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(
     machine.close()
 
 
-@pytest.mark.parametrize("first", ["loser", "heir"])
-async def test_a_process_that_lost_its_thread_unnoticed_goes_on_with_it_later(
-    agent_of: AgentOf, tmp_path: Path, first: str
+@pytest.mark.parametrize("noticed", ["noticed", "next by the loser", "next by the heir"])
+async def test_a_process_that_lost_its_session_goes_on_with_its_thread_later(
+    agent_of: AgentOf, tmp_path: Path, noticed: str
 ) -> None:
-    """As where the server ended its session: it stores its last steps after those of its heir.
+    """Its run is refused; unnoticed, it stores its last steps after those of its heir.
 
-    It is told once that the thread was continued, and not for ever.
+    Then one message is refused, because the thread was continued, and not each for ever.
     """
     begun, gates = [asyncio.Event(), asyncio.Event()], [asyncio.Event(), asyncio.Event()]
 
@@ -363,19 +363,25 @@ async def test_a_process_that_lost_its_thread_unnoticed_goes_on_with_it_later(
     async with asyncio.timeout(HANG):
         loser.begin("Look.", durability="sync")
         await begun[0].wait()
-        loser.journal.on_disk("UPDATE threads SET epoch = ''")
+        loser.journal.lose_session()
+        loser.journal.reconnected = noticed == "noticed"
         heir.run = asyncio.create_task(heir.go_on(durability="sync"))
         await begun[1].wait()
         gates[1].set()
         await heir.run
         gates[0].set()
         assert loser.run is not None
-        await loser.run
+        if noticed == "noticed":
+            with pytest.raises(ThreadBusyError, match="acquired thread"):
+                await loser.run
+        else:
+            await loser.run
+            await left(heir)
+            sooner = heir if noticed == "next by the heir" else loser
+            with pytest.raises(ThreadBusyError, match="continued"):
+                await sooner.say("And now?", durability="sync")
+            await left(sooner)
         await left(loser)
         await left(heir)
-        sooner = heir if first == "heir" else loser
-        with pytest.raises(ThreadBusyError, match="continued"):
-            await sooner.say("And now?", durability="sync")
-        await left(sooner)
         assert (await loser.say("And now?", durability="sync")).last == THANKS
     machine.close()
