@@ -33,6 +33,8 @@ from asyncguard.adapters.langgraph_internals import (
     RESUMED,
     base_of,
     before_over,
+    goes_back,
+    namespace_of_run,
     newest_of,
     run_of,
     saver_of,
@@ -389,8 +391,47 @@ async def undo_refused_input(
         over: True if that run has ended.
     """
     THREADS.refused(config)
-    if (place := _place(config, begins=begins)) is not None:
+    run = run_of(config)
+    if run is not None and goes_back(run) and not namespace_of_run(run):
+        await _undo_refused_fork(config, newest_of(run), base_of(run))
+    elif (place := _place(config, begins=begins)) is not None:
         await _undo_refused_input(place, other, over=over)
+
+
+async def _undo_refused_fork(config: RunnableConfig, own: str, since: str) -> None:
+    """Append the head before a refused run that goes back in time again.
+
+    LangGraph has put a copy of the checkpoint that the run was to begin at, which would be the head
+    from now on: an answer to the run that goes on would be given to that copy.
+
+    Args:
+        config: Of the node that is run.
+        own: Newest checkpoint of the run.
+        since: Checkpoint that it was to begin at.
+    """
+    saver, thread = saver_of(config), of_thread(config)
+    if saver is None or not since:
+        return
+    place = _Place(
+        saver=saver,
+        of_thread=thread,
+        own=own,
+        base=since,
+        resumed=True,
+        begins=False,
+        lineage=Lineage(saver, thread),
+    )
+    line = place.lineage
+    await place.with_own()
+    await line.reach(since)
+    mine: set[str] = set()
+    at = line.at(own)
+    while at is not None and id_of(at) > since:
+        mine.add(id_of(at))
+        at = await line.before(at)
+    head = next((found for found in line.newest if id_of(found) not in mine), None)
+    if mine and head is not None and id_of(head) < own and not await _has_nested(place, head):
+        await _append_again(place, head)
 
 
 async def _undo_refused_input(place: _Place, other: str, *, over: bool) -> None:

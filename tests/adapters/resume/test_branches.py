@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import GuardConfig, Ports, Timing, ToolFault, ToolSpec, open_journal
+from asyncguard import CallerError, GuardConfig, Ports, Timing, ToolFault, ToolSpec, open_journal
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Frontend, pure, script
+from tests.adapters.processes import HANG, Machine, until
 
 TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Look up y and z."}]
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
@@ -160,3 +162,49 @@ def test_an_answer_is_for_the_branch_that_asked(
     assert made == ["x"]
     assert "paid x" in told
     assert "Pay y" not in told
+
+
+@pytest.mark.parametrize("among", ["one process", "two processes"])
+@pytest.mark.parametrize("back", range(4))
+async def test_going_back_beside_a_run_is_refused_and_leaves_no_branch(
+    agent_of: AgentOf, tmp_path: Path, back: int, among: str
+) -> None:
+    """The run that goes on asks a person; the answer reaches it, and what it has paid is not paid again."""
+    paid, enough = list[str](), asyncio.Event()
+
+    @tool
+    async def pay(item: str) -> str:
+        """Pay, and wait until somebody says that it is enough."""
+        paid.append(item)
+        await enough.wait()
+        return f"paid {item}"
+
+    @tool
+    async def wire(item: str) -> str:
+        """Wire."""
+        paid.append(item)
+        return f"wired {item}"
+
+    def payer(messages: Any, _: Any) -> Any:
+        both = calls(("pay", {"item": "x"}), ("wire", {"item": "y"}))
+        return both if messages[-1].type == "human" else "It is done."
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    specs = [ToolSpec(name="pay"), ToolSpec(name="wire", approval=True)]
+    one, two = (machine.process([pay, wire], specs, *([payer] * 9)) for _ in range(2))
+    async with asyncio.timeout(HANG):
+        one.begin("Pay x and wire y.", durability="sync")
+        await until(lambda: bool(paid))
+        snapshot = (await checkpoints(one.agent))[back]
+        other = one if among == "one process" else two
+        with pytest.raises(CallerError):
+            await other.agent.graph.ainvoke(None, snapshot.config, durability="sync")
+        enough.set()
+        assert one.run is not None
+        await one.run
+        state = await one.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
+        if state.get("__interrupt__"):  # it may come again
+            state = await one.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
+    assert paid == ["x", "y"]
+    assert state["messages"][-1].text == "It is done."
+    machine.close()
