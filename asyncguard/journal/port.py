@@ -228,6 +228,8 @@ class LeaseGrant:
     """``stands_on`` of the last :meth:`Journal.acquire`, empty if it was released since."""
     ends: bool
     """True if that release had ``ends``, was just now, and its process lives."""
+    may_lapse: bool = False
+    """True if the lease ends with a connection to a server, which this process may notice late."""
 
 
 class Journal(Protocol):

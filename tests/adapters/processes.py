@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ class MortalJournal:
     def __init__(self, path: Path) -> None:
         self._store = _MortalStore(path, ProcessKind.AGENT)
         self._journal = SqlJournal(self._store)
-        self.dead = self.reconnected = False
+        self.dead = self.lost = self.reconnected = False
         self.begun: list[Intent] = []
 
     def on_disk(self, sql: str) -> None:
@@ -119,9 +119,9 @@ class MortalJournal:
         return self._journal.id
 
     def lose_session(self) -> None:
-        """Lose the threads and go on under another id, as where a server has ended the session."""
+        """Lose the threads, as where a server has ended the session, and notice it with the next write."""
         self.on_disk("UPDATE threads SET epoch = ''")
-        self.reconnected = True
+        self.lost = True
 
     @property
     def process_id(self) -> str:
@@ -138,9 +138,10 @@ class MortalJournal:
         stands_on: str = "",
     ) -> LeaseGrant:
         await self._alive()
-        return await self._journal.acquire(
+        grant = await self._journal.acquire(
             session, thread, keys, receive, known=known, stands_on=stands_on
         )
+        return replace(grant, may_lapse=True)
 
     async def unfinished(self, session: str) -> Collection[str]:
         await self._alive()
@@ -180,6 +181,7 @@ class MortalJournal:
         if self.dead:
             return  # its run has to end, so that a test may go on
         await self._journal.flush()
+        self.reconnected |= self.lost
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:
         if not self.dead:

@@ -111,6 +111,7 @@ class Lease:
         self._confirmed_at = 0.0
         # Id of this process then: it has another one once the server has ended its session.
         self._confirmed_as = ""
+        self._may_lapse = False
         self._fencing_token = 0
         self._stands_on: str | None = None
         self._begun_before: Mapping[str, Attempt] = {}
@@ -239,7 +240,7 @@ class Lease:
         if not held:
             self._stands_on = None
         self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
-        self._acquired = True
+        self._acquired, self._may_lapse = True, grant.may_lapse
         self._confirmed_at, self._confirmed_as = self._engine.clock.now(), journal.process_id
         if not held:
             tenant.drop_fenced()
@@ -258,13 +259,17 @@ class Lease:
 
         The journal is asked only if the last confirmation is older than the renewal interval, that
         is, if this process may have been suspended; or if this process has another id by now, as
-        others could take it for dead.
+        others could take it for dead. Where that may be noticed late, the outcomes of the step are
+        written first, which does not go without a connection: a step that is stored late comes
+        among those of a process that has gone on.
 
         Raises:
             ThreadBusyError: Another process runs the thread.
         """
         if not self._acquired:
             return
+        if self._may_lapse:
+            await self.journal.flush()
         now, process_id = self._engine.clock.now(), self.journal.process_id
         if now - self._confirmed_at < leases.RENEWAL and process_id == self._confirmed_as:
             return

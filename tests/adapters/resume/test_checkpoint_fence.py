@@ -334,7 +334,9 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(
     machine.close()
 
 
-@pytest.mark.parametrize("noticed", ["noticed", "next by the loser", "next by the heir"])
+@pytest.mark.parametrize(
+    "noticed", ["noticed", "noticed as it writes", "next by the loser", "next by the heir"]
+)
 async def test_a_process_that_lost_its_session_goes_on_with_its_thread_later(
     agent_of: AgentOf, tmp_path: Path, noticed: str
 ) -> None:
@@ -352,28 +354,37 @@ async def test_a_process_that_lost_its_session_goes_on_with_its_thread_later(
         await gates[number].wait()
         return f"saw {item}"
 
-    def looker(messages: Any, tools: Any) -> Any:
-        asked = messages[-1].type == "human" and messages[-1].text == "Look."
-        return calls(("look", {"item": "x"})) if asked else THANKS
+    asked = {"loser": 0, "heir": 0}
+
+    def model_of(name: str) -> Any:
+        def answer(messages: Any, tools: Any) -> Any:
+            asked[name] += 1
+            is_new = messages[-1].type == "human" and messages[-1].text == "Look."
+            return calls(("look", {"item": "x"})) if is_new else THANKS
+
+        return answer
 
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     loser, heir = (
-        machine.process([look], [pure("look")], *([looker] * 9), config=PATIENT) for _ in range(2)
+        machine.process([look], [pure("look")], *([model_of(name)] * 9), config=PATIENT)
+        for name in asked
     )
     async with asyncio.timeout(HANG):
         loser.begin("Look.", durability="sync")
         await begun[0].wait()
         loser.journal.lose_session()
         loser.journal.reconnected = noticed == "noticed"
+        loser.journal.lost = noticed == "noticed as it writes"
         heir.run = asyncio.create_task(heir.go_on(durability="sync"))
         await begun[1].wait()
         gates[1].set()
         await heir.run
         gates[0].set()
         assert loser.run is not None
-        if noticed == "noticed":
+        if noticed.startswith("noticed"):
             with pytest.raises(ThreadBusyError, match="acquired thread"):
                 await loser.run
+            assert asked == {"loser": 1, "heir": 1}
         else:
             await loser.run
             await left(heir)
