@@ -11,11 +11,13 @@ tools and models to write. Here they are not written but read and wrapped, for w
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import ToolMessage, get_notification_metadata
 from langchain_core.tools import BaseTool, StructuredTool, Tool
+from pydantic import BaseModel
 
 FUNCTION_CALLERS = frozenset(
     method.__code__
@@ -133,3 +135,21 @@ def is_decision(message: ToolMessage) -> bool:
     """
     found = get_notification_metadata(message)
     return found is not None and found["source"] == "hitl_interrupt_decision"
+
+
+def trace_outputs_of(middleware: Any, answer: Any) -> dict[str, Any]:
+    """Return what the span of a wrapping hook shows of its answer, by the user's ``TracePolicy``.
+
+    Why: the policy of the whole process, which may hide what is secret, has no public reader. If
+    LangChain renames the function, the span of such a hook ends without its answer.
+
+    Args:
+        middleware: Whose hook it is.
+        answer: Returned by the hook.
+    """
+    factory = import_module("langchain.agents.factory")  # not for `build_agent`: it takes a second
+    options: Any = getattr(factory, "_wrap_trace_kwargs", lambda _: {})(middleware)
+    shown = options.get("process_outputs", lambda _: {})(answer)
+    if isinstance(shown, BaseModel):
+        shown = shown.model_dump(exclude_none=True, mode="json")
+    return shown if isinstance(shown, dict) else {"output": shown}

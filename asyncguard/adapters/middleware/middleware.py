@@ -83,6 +83,7 @@ from asyncguard.adapters.middleware.stopped_step import (
     without_stand_ins,
 )
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due, slots_of, take_given
+from asyncguard.adapters.middleware.traced_hooks import without_threads
 from asyncguard.adapters.refused_input import check_input_of, with_input
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
@@ -244,6 +245,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self._identify(run, response, conversation)
         return self._portal.run(self._admitted(run, handlers, response))
 
+    @without_threads
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncModelHandler
     ) -> ExtendedModelResponse[Any]:
@@ -448,6 +450,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         slots = slots_of(get_config(), threads=True)
         return self._portal.run(self._answered(request, in_thread, slots))
 
+    @without_threads
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Handler
     ) -> ToolMessage | Command[Any]:
