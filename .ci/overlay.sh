@@ -2,6 +2,8 @@
 
 # Whatever the environment says, Python and pytest keep what they compiled: else each worker compiles the tests again.
 export PYTHONDONTWRITEBYTECODE=
+# What another version breaks, it breaks in most cases of a test: a quarter of those of the fast tests shows it.
+export ASYNCGUARD_THINNER=4
 
 # environment FOLDER FUNCTION [prepare]: call FUNCTION, which makes the folder and says that it is good, name its interpreter
 # in $python, and remove the folder when the script ends. `prepare` ends the script here and leaves the folder to the next

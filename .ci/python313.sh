@@ -33,7 +33,7 @@ dev = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependenci
 unused = r"build|editables|hatchling|import-linter|langgraph-cli|mypy|playwright|ruff|types-"
 print("\n".join(each for each in dev if not re.match(unused, each)))
 PYTHON
-  "$python" -m pip --disable-pip-version-check --quiet install --requirement .venv-python313/packages.txt
+  "$python" -m pip --disable-pip-version-check --quiet install --no-compile --requirement .venv-python313/packages.txt
 }
 
 environment .venv-python313 installed "${1:-}"

@@ -95,6 +95,7 @@ def _mark_left_out(items: list[pytest.Item]) -> None:
     for item in items:
         mark = item.get_closest_marker("sampled")
         share = _of_folder(item.nodeid) if mark is None else mark.args[0]
+        share *= _THINNER if share > 1 else 1
         cases[item.nodeid.partition("[")[0], share].append(item)
     for (_, share), of_one in cases.items():
         for item in sorted(of_one, key=lambda each: crc32(each.nodeid.encode()))[
@@ -108,6 +109,10 @@ _PLAYING = (
     *("reliability", "runtime", "stored_state"),
 )
 """Folders whose tests run agents, servers or processes: two thirds of the time of all cases."""
+
+
+_THINNER = int(os.environ.get("ASYNCGUARD_THINNER", "1"))
+"""Stages that try other versions run a case where others run as many: a version that breaks one breaks most."""
 
 
 def _of_folder(nodeid: str) -> int:

@@ -21,7 +21,7 @@ from asyncguard_benchmark.suites.hazards.instances import (
 )
 from asyncguard_benchmark.suites.hazards.metadata import gathering_of, part_of, profile_of
 from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES
-from asyncguard_benchmark.suites.hazards.sampling import drawn_instances, instances_to_json, placed
+from asyncguard_benchmark.suites.hazards.sampling import placed
 
 SINGLE = [each for each in shipped_instances() if each.gathering is Gathering.SINGLE]
 DEVELOPMENT = [each for each in SINGLE if each.part is Part.DEVELOPMENT]
@@ -178,11 +178,3 @@ def test_in_company_every_injected_composition_has_its_clean_one() -> None:
     injected = {each.task_ids for each in found if each.faults}
     assert injected == {each.task_ids for each in found if not each.faults}
     assert len(found) == 6 + len(injected)
-
-
-@pytest.mark.slow(seconds=33)
-def test_the_shipped_instances_are_what_the_seed_gives() -> None:
-    """Drawn again from tasks and modes, the instances are the same, to the byte."""
-    assert instances_to_json(list(drawn_instances())) == instances_to_json(
-        list(shipped_instances())
-    )
