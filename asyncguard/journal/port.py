@@ -16,7 +16,7 @@ Guarantees, which ``asyncguard.testing.check_journal`` checks for every implemen
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -209,6 +209,10 @@ class Entry:
         return self.resolution is SignalKind.DELIVERY
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseGrant:
     """The grant of a thread's lease to this process."""
@@ -228,8 +232,8 @@ class LeaseGrant:
     """``stands_on`` of the last :meth:`Journal.acquire`, empty if it was released since."""
     ends: bool
     """True if that release had ``ends``, was just now, and its process lives."""
-    may_lapse: bool = False
-    """True if the lease ends with a connection to a server, which this process may notice late."""
+    has_lapsed: Callable[[], bool] = field(default=_never, compare=False)
+    """Returns True, without asking the journal, if this process may have lost the lease since."""
 
 
 class Journal(Protocol):

@@ -119,9 +119,8 @@ class MortalJournal:
         return self._journal.id
 
     def lose_session(self) -> None:
-        """Lose the threads, as where a server has ended the session, and notice it with the next write."""
+        """Lose the threads, as where a server has ended the session."""
         self.on_disk("UPDATE threads SET epoch = ''")
-        self.lost = True
 
     @property
     def process_id(self) -> str:
@@ -141,7 +140,7 @@ class MortalJournal:
         grant = await self._journal.acquire(
             session, thread, keys, receive, known=known, stands_on=stands_on
         )
-        return replace(grant, may_lapse=True)
+        return replace(grant, has_lapsed=lambda: self.lost)
 
     async def unfinished(self, session: str) -> Collection[str]:
         await self._alive()
@@ -181,7 +180,6 @@ class MortalJournal:
         if self.dead:
             return  # its run has to end, so that a test may go on
         await self._journal.flush()
-        self.reconnected |= self.lost
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:
         if not self.dead:

@@ -91,7 +91,7 @@ class SqlJournal:
                 released_on=taken.released_on,
                 acquired_on=taken.acquired_on,
                 ends=taken.ends,
-                may_lapse=store.reconnect_time > 0,
+                has_lapsed=store.is_lost,
             )
             return grant, *signals.signals_after(
                 store, session, self._maintenance.last_signal(session, receive)

@@ -92,6 +92,10 @@ class SqliteStore:
         """Identity of this process; its lock cannot be lost while it lives."""
         return self._process_id
 
+    def is_lost(self) -> bool:
+        """See :class:`~asyncguard.journal.sql.store.Store`; a lock ends with its process alone."""
+        return False
+
     def open(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         try:

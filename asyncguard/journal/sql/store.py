@@ -46,6 +46,10 @@ class Store(Protocol):
         """
         ...
 
+    def is_lost(self) -> bool:
+        """Return True if the server has ended the session; it is not asked, by any OS thread."""
+        ...
+
     def open(self) -> None:
         """Connect, prepare the schema, and register this process.
 

@@ -1,7 +1,7 @@
 """The lease of this process on a thread that it shares with other processes through the journal."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Protocol
 
@@ -111,7 +111,7 @@ class Lease:
         self._confirmed_at = 0.0
         # Id of this process then: it has another one once the server has ended its session.
         self._confirmed_as = ""
-        self._may_lapse = False
+        self._has_lapsed: Callable[[], bool] = lambda: False
         self._fencing_token = 0
         self._stands_on: str | None = None
         self._begun_before: Mapping[str, Attempt] = {}
@@ -240,7 +240,7 @@ class Lease:
         if not held:
             self._stands_on = None
         self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
-        self._acquired, self._may_lapse = True, grant.may_lapse
+        self._acquired, self._has_lapsed = True, grant.has_lapsed
         self._confirmed_at, self._confirmed_as = self._engine.clock.now(), journal.process_id
         if not held:
             tenant.drop_fenced()
@@ -258,24 +258,22 @@ class Lease:
         """Stop a run before it stores a step, if another process has acquired its thread since.
 
         The journal is asked only if the last confirmation is older than the renewal interval, that
-        is, if this process may have been suspended; or if this process has another id by now, as
-        others could take it for dead. Where that may be noticed late, the outcomes of the step are
-        written first, which does not go without a connection: a step that is stored late comes
-        among those of a process that has gone on.
+        is, if this process may have been suspended; or if it has lost its connection, or has
+        another id since, as others could take it for dead. A step that is stored late comes among
+        those of a process that has gone on.
 
         Raises:
             ThreadBusyError: Another process runs the thread.
         """
         if not self._acquired:
             return
-        if self._may_lapse:
-            await self.journal.flush()
-        now, process_id = self._engine.clock.now(), self.journal.process_id
-        if now - self._confirmed_at < leases.RENEWAL and process_id == self._confirmed_as:
+        now, lives = self._engine.clock.now(), self.journal.process_id == self._confirmed_as
+        if now - self._confirmed_at < leases.RENEWAL and lives and not self._has_lapsed():
             return
         if not await self.journal.holds(self.thread):
             raise self._lost()
-        self._confirmed_at, self._confirmed_as = now, process_id
+        # Not that of before: to answer, a journal connects again.
+        self._confirmed_at, self._confirmed_as = now, self.journal.process_id
 
     async def ask_again(self, name: str) -> None:
         """Load the signals and the attempts of open calls of a held thread once more.

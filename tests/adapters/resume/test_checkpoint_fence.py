@@ -335,7 +335,7 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(
 
 
 @pytest.mark.parametrize(
-    "noticed", ["noticed", "noticed as it writes", "next by the loser", "next by the heir"]
+    "noticed", ["noticed", "noticed as it stores", "next by the loser", "next by the heir"]
 )
 async def test_a_process_that_lost_its_session_goes_on_with_its_thread_later(
     agent_of: AgentOf, tmp_path: Path, noticed: str
@@ -374,7 +374,7 @@ async def test_a_process_that_lost_its_session_goes_on_with_its_thread_later(
         await begun[0].wait()
         loser.journal.lose_session()
         loser.journal.reconnected = noticed == "noticed"
-        loser.journal.lost = noticed == "noticed as it writes"
+        loser.journal.lost = noticed == "noticed as it stores"
         heir.run = asyncio.create_task(heir.go_on(durability="sync"))
         await begun[1].wait()
         gates[1].set()
