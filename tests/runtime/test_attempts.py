@@ -196,6 +196,8 @@ def test_the_token_of_an_external_attempt_stands_in_its_intent(tmp_path: Path) -
 class Remembering:
     """A journal that knows what another process has begun."""
 
+    process_id = "this process"
+
     def __init__(self, tenure: LeaseGrant) -> None:
         self.tenure = tenure
 
