@@ -174,7 +174,7 @@ async def test_going_back_beside_a_run_is_refused_and_leaves_no_branch(
 
     @tool
     async def pay(item: str) -> str:
-        """Pay, and wait until somebody says that it is enough."""
+        """Pay, and wait until the test says that it is enough."""
         paid.append(item)
         await enough.wait()
         return f"paid {item}"

@@ -348,7 +348,7 @@ async def test_a_process_that_lost_its_session_goes_on_with_its_thread_later(
 
     @tool
     async def look(item: str) -> str:
-        """Look, until somebody says that it is enough."""
+        """Look, until the test says that it is enough."""
         number = sum(each.is_set() for each in begun)
         begun[number].set()
         await gates[number].wait()
