@@ -38,7 +38,8 @@ def guard_middleware(
     what the person edits is judged; what repeats a call or answers it in place of its tool goes
     inside, so that one admitted call stays one call; and what has a ``before_agent``: if a run
     stops there and is continued, LangGraph has dropped ``tasks`` of its input before the guard
-    could read them. All other middleware keeps its order, outside.
+    could read them. All other middleware keeps its order, outside, and so does what has an
+    ``after_agent``, too: inside, that would be entered whenever the model speaks while calls run.
 
     Args:
         middleware: The list, with or without a guard.
@@ -76,10 +77,13 @@ def guard_middleware(
 
 
 def _acts_first(item: AgentMiddleware[Any, Any, Any]) -> bool:
+    return _has(item, "before_agent") and not _has(item, "after_agent")
+
+
+def _has(item: AgentMiddleware[Any, Any, Any], hook: str) -> bool:
     kind = type(item)
-    return (
-        kind.before_agent is not AgentMiddleware.before_agent
-        or kind.abefore_agent is not AgentMiddleware.abefore_agent
+    return any(
+        getattr(kind, name) is not getattr(AgentMiddleware, name) for name in (hook, f"a{hook}")
     )
 
 

@@ -54,17 +54,25 @@ def report_early_place(config: RunnableConfig, name: str) -> None:
     """
     # The nodes of an agent are in the order of its middleware.
     nodes = nodes_of(config)
-    first = [node for node in nodes if node.endswith(".before_agent")]
-    if first[0] != f"{name}.before_agent":
+    first = next(node for node in nodes if node.endswith(".before_agent"))
+    ends_too = first.replace(".before_agent", ".after_agent") in nodes
+    if first != f"{name}.before_agent" and not ends_too:
         _log.warning(
             "%s runs before the guard: if a run stops there and is continued with None, tasks and "
             "cancel of its input are lost. In a list of your own, guard_middleware(...) puts it "
             "after; where a library makes the list, as create_deep_agent does, pass tasks and "
             "cancel once more instead of None.",
-            first[0],
+            first,
         )
     own = f"{name}.after_agent"
-    if own in nodes and _APPROVAL in nodes[nodes.index(own) :]:
+    later = nodes[nodes.index(own) + 1 :] if own in nodes else []
+    if early := next((node for node in later if node.endswith(".after_agent")), None):
+        _log.warning(
+            "%s runs whenever the model speaks while calls run, because its middleware stands "
+            "after the guard: it may end what they need. guard_middleware(...) puts it before.",
+            early,
+        )
+    if _APPROVAL in later:
         _log.warning(
             "The guard stands before HumanInTheLoopMiddleware, so people are asked about calls "
             "that it rejects, and what they edit runs unjudged; pass the list through "

@@ -396,8 +396,8 @@ MIDDLEWARE: Sequence[Beside] = (
     ),
     Beside(
         name="ShellToolMiddleware",
-        place=Place.ANY,
-        note="As `ModelRouterMiddleware`.",
+        place=Place.BEFORE,
+        note="After, each text that is said while calls run ends its shell.",
         make=lambda kind: kind(workspace_root=mkdtemp()),
         fails_with="Command timed out",  # on a busy machine its shell sometimes does not start
         real_time=True,

@@ -1,5 +1,6 @@
 """Every middleware of LangChain beside the guard, in each place that the table of the documents allows."""
 
+import asyncio
 import logging
 from dataclasses import replace
 from typing import Any
@@ -19,8 +20,8 @@ from asyncguard import (
     ToolSpec,
     guard_middleware,
 )
-from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
-from tests.adapters.run.beside import BOTH, MIDDLEWARE, TASKS, Beside, Place
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from tests.adapters.run.beside import BOTH, CONFIG, MIDDLEWARE, TASKS, Beside, Place
 
 ROWS = [
     pytest.param(
@@ -126,6 +127,47 @@ def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     (told,) = [record.getMessage() for record in caplog.records]
     assert "Greeting.before_agent runs before the guard" in told
     assert "guard_middleware(...)" in told
+
+
+class Closing(Greeting):
+    """Middleware of a user that opens what tools need, and closes it when the run ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed: list[bool] = []
+        self.runs = False
+
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        """Note whether the tool was running."""
+        self.closed.append(self.runs)
+
+
+def test_what_a_run_closes_at_its_end_is_not_closed_while_calls_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The helper puts it before the guard; after it, it closes at each text, and the log says so."""
+
+    def closed(order: Any) -> list[bool]:
+        item = Closing()
+
+        async def look() -> str:
+            """Look."""
+            item.runs = True
+            await asyncio.sleep(60)
+            item.runs = False
+            return "seen"
+
+        model = ScriptedChatModel([calls(("look", {"task_id": "a"})), *["b: no tool needed"] * 2])
+        middleware = order(item, AsyncGuardMiddleware(config=CONFIG))
+        agent: Any = create_agent(model, [look], middleware=middleware)
+        run_virtual(agent.ainvoke({"messages": [("user", "Go.")], "tasks": list(TASKS)}))
+        return item.closed
+
+    caplog.set_level(logging.WARNING, "asyncguard")
+    assert closed(lambda item, guard: guard_middleware([item, guard])) == [False]
+    assert caplog.records == []
+    assert closed(lambda item, guard: [guard, item]) == [True, False]
+    assert "Closing.after_agent runs whenever the model speaks" in caplog.text
 
 
 @pytest.mark.parametrize(
