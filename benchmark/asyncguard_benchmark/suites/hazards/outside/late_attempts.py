@@ -15,8 +15,8 @@ from asyncguard_benchmark.suites.hazards.outside.payments import (
     looker,
 )
 
-_LONG = 0.4
-_DEADLINE = 0.15
+_LONG = 1.2
+_DEADLINE = 0.45
 
 
 def runs_on() -> Iterator[Case]:
