@@ -1,14 +1,26 @@
 #!/usr/bin/env bash
 # Runs tests against the lowest versions that pyproject.toml allows, in an environment of its own, which
-# `bash .ci/lowest.sh prepare` makes. Its interpreter is the system's, where that has the minor version of .venv: Debian 12
+# `bash .ci/lowest.sh prepare` makes. Its interpreter is another of the minor version of .venv, where there is one: Debian 12
 # has 3.11.2, whose regular expressions have faults that later ones have not.
 set -euo pipefail
 source .ci/overlay.sh
 
 interpreter() {
-  local of_system
-  of_system=/usr/bin/$(.venv/bin/python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
-  if "$of_system" -c 'import sqlite3, venv' 2>/dev/null; then echo "$of_system"; else echo .venv/bin/python; fi
+  local name candidate
+  name=$(.venv/bin/python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+  for candidate in "$name" "/usr/bin/$name"; do
+    if [[ $(prefix "$candidate") != "$(prefix .venv/bin/python)" ]]; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo .venv/bin/python
+}
+
+# prefix PYTHON: where it is installed; as that of .venv, if it does not run.
+prefix() {
+  "$1" -c 'import sqlite3, sys, venv; print(sys.base_prefix)' 2>/dev/null ||
+    .venv/bin/python -c 'import sys; print(sys.base_prefix)'
 }
 
 installed() {
