@@ -242,6 +242,12 @@ def _score(commands: Any) -> None:
         metavar="A,B",
         help=f"split the figures: {', '.join(Facet)}, or all",
     )
+    made.add_argument(
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="processes; by default one for every 1,000 episodes, at most one a processor",
+    )
 
 
 def _ablate(commands: Any) -> None:

@@ -11,8 +11,10 @@ on, so that an interrupted run is resumed without losing or repeating an episode
 
 import fcntl
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Self
@@ -38,6 +40,8 @@ _COMMAND = "command"
 """The only key of a line that says what was asked for."""
 _FAILURE = "failure"
 """The only key of a line that says which episode the infrastructure ended."""
+_COMPOSITION_BEGINS = b'{"composition": {"id": '
+"""How a line that says what a composition is begins where a `Journal` wrote it."""
 _BUFFER = 2**17
 """Bytes that are read at once: several lines, as one has about 20,000."""
 _BEGINS = (b'{"composition": {', b'{"command": ["', b'{"failure": {')
@@ -69,10 +73,40 @@ class Line:
     """True if it ends as a line does; only the last may not."""
 
 
-def read_lines(path: Path) -> Iterator[Line]:
-    """Return every episode, and every line that cannot be read."""
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Lines of a file that begin in a range of its bytes."""
+
+    begin: int = 0
+    end: int = sys.maxsize
+
+
+_WHOLE = Part()
+
+
+def parts_of(path: Path, count: int) -> list[Part]:
+    """Return parts of about one size, which together are the file.
+
+    Args:
+        path: The file.
+        count: Number of parts.
+    """
+    size = path.stat().st_size
+    cuts = [size * number // count for number in range(count)] + [sys.maxsize]
+    return [Part(begin=begin, end=end) for begin, end in pairwise(cuts)]
+
+
+def read_lines(path: Path, part: Part = _WHOLE) -> Iterator[Line]:
+    """Return every episode, and every line that cannot be read.
+
+    Args:
+        path: The file.
+        part: Lines that are returned. Compositions that lines before it explain are known, as a `Journal` writes them.
+    """
     return (
-        line for line in all_lines(path) if line.episode is not None or line.problem is not None
+        line
+        for line in all_lines(path, part)
+        if line.episode is not None or line.problem is not None
     )
 
 
@@ -98,17 +132,23 @@ def each_once(paths: Iterable[Path], tell: Callable[[str], None]) -> Iterator[Ep
         tell(f"{again:,} lines say again what earlier ones say; each episode is counted once")
 
 
-def all_lines(path: Path) -> Iterator[Line]:
+def all_lines(path: Path, part: Part = _WHOLE) -> Iterator[Line]:
     """Yield every line that is not blank."""
     known: dict[str, Composition] = {}
+    after = 0
     with path.open("rb", buffering=_BUFFER) as file:
         for number, raw in enumerate(file, 1):
-            if not raw.strip():
+            begin, after = after, after + len(raw)
+            if begin >= part.end:
+                return
+            inside = begin >= part.begin
+            if not (inside or raw.startswith(_COMPOSITION_BEGINS)) or not raw.strip():
                 continue
             line = _line(raw, known, number, path)
             if line.composition is not None:
                 known[digest_of(line.composition)] = line.composition
-            yield line
+            if inside:
+                yield line
 
 
 def _line(raw: bytes, known: Mapping[str, Composition], number: int, path: Path) -> Line:

@@ -72,6 +72,13 @@ class Tally:
             self._seconds[group] = self._seconds.get(group, 0.0) + seconds
         return judged
 
+    def join(self, later: "Tally") -> None:
+        """Count what another tally has counted, after one's own."""
+        for group, scores in later._scores.items():  # noqa: SLF001 - of its own class
+            self._scores.setdefault(group, []).extend(scores)
+        for group, seconds in later._seconds.items():  # noqa: SLF001 - of its own class
+            self._seconds[group] = self._seconds.get(group, 0.0) + seconds
+
     def figures(self) -> list[Figures]:
         """Return one row for each condition, in the order of first mention."""
         return [

@@ -45,6 +45,11 @@ class Verdicts:
         self.said.append(verdict)
         self.sources.append(sources)
 
+    def join(self, later: "Verdicts") -> None:
+        """Count what has been counted elsewhere, after one's own."""
+        self.said += later.said
+        self.sources += later.sources
+
     @property
     def share(self) -> Share:
         """Return the share of yes."""
@@ -104,6 +109,11 @@ class _Whole:
     overall: Verdicts = field(default_factory=Verdicts)
     accuracy: Verdicts = field(default_factory=Verdicts)
     rounds: list[int] = field(default_factory=list)
+
+    def join(self, later: "_Whole") -> None:
+        self.overall.join(later.overall)
+        self.accuracy.join(later.accuracy)
+        self.rounds += later.rounds
 
     def results(self) -> Results:
         return Results(
@@ -173,6 +183,18 @@ class Breakdown:
                     sources=course.sources,
                 )
             )
+
+    def join(self, later: "Breakdown") -> None:
+        """Count what has been counted elsewhere, after one's own."""
+        self.solved |= later.solved
+        self.sources |= later.sources
+        self._whole.join(later._whole)  # noqa: SLF001 - of its own class, as below
+        for kind, whole in later._kinds.items():  # noqa: SLF001
+            self._kinds.setdefault(kind, _Whole()).join(whole)
+        for size, whole in later._sizes.items():  # noqa: SLF001
+            self._sizes.setdefault(size, _Whole()).join(whole)
+        self._sub_tasks += later._sub_tasks  # noqa: SLF001
+        self._courses += later._courses  # noqa: SLF001
 
     def whole(self) -> Results:
         """Return the figures of all compositions."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.errors import BenchmarkError, DataError
 from asyncguard_benchmark.harness.environment import Counters
 from asyncguard_benchmark.harness.episode import Episode, Run
 from asyncguard_benchmark.harness.scenario import Kind
@@ -66,6 +66,14 @@ class FindingsOnDemand(Sequence[Finding]):
     def __len__(self) -> int:
         """Return the number of findings."""
         return len(self._made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave them in the process that judged: what they are made of is many times as large as a verdict."""
+        return FindingsOnDemand, (_left_elsewhere,)
+
+
+def _left_elsewhere() -> Sequence[Finding]:
+    raise BenchmarkError("The findings of this verdict are in the process that judged.")
 
 
 @dataclass(frozen=True, kw_only=True)
