@@ -1,7 +1,7 @@
 """State of the graph: messages, events of the ledger, and plain JSON values."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, NotRequired, cast
 
@@ -14,8 +14,11 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from typing_extensions import TypedDict
 
 from asyncguard.errors import CallerError
+from asyncguard.runtime.session.outbox import TOKEN
 
 _ID = attrgetter("id")
+_NONE: Mapping[str, Any] = {"n": 0}
+"""Stands before the first event."""
 SNAPSHOT_EVERY = 2000
 """Writes between full copies of a channel; a step of an agent makes two writes.
 
@@ -125,15 +128,24 @@ def _derived_id(history: History, message: AnyMessage) -> str:
 
 
 def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
-    """Append the events that are new; a write that is applied twice adds nothing."""
+    """Append the events that are new; a write that is applied twice adds nothing.
+
+    A process that has lost its thread unnoticed may store a step beside those of its heir, with the
+    same numbers: the events of the higher fencing token count. Those of a process without a journal
+    have no token.
+    """
     events: list[dict[str, Any]] = list(state or [])
-    last = events[-1]["n"] if events else 0
+    last: Mapping[str, Any] = events[-1] if events else _NONE
     for write in writes:
         for event in write:
+            token = event.get(TOKEN, 0)
+            while events and last["n"] >= event["n"] and last.get(TOKEN, 0) < token:
+                events.pop()
+                last = events[-1] if events else _NONE
             # Numbers rise within a thread, so a known event has a number up to the last.
-            if event["n"] > last:
+            if event["n"] > last["n"] and (not token or token >= last.get(TOKEN, 0)):
                 events.append(event)
-                last = event["n"]
+                last = event
     return events
 
 

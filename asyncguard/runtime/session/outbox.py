@@ -7,6 +7,9 @@ from asyncguard.core import events as ev
 from asyncguard.core.event_codec import to_json
 from asyncguard.core.ledger import Ledger
 
+TOKEN = "token"
+"""Key of the writer's fencing token in a stored event, absent where there is no journal."""
+
 
 class Outbox:
     """Events of one thread that wait to be written into its state."""
@@ -26,17 +29,20 @@ class Outbox:
         """Add an event that the ledger has folded in."""
         self._events.append(event)
 
-    def take(self, ledger: Ledger) -> list[dict[str, Any]]:
+    def take(self, ledger: Ledger, token: int = 0) -> list[dict[str, Any]]:
         """Take the events as plain JSON, without the contents that messages of the state hold.
 
         Args:
             ledger: The ledger that has folded them in.
+            token: Fencing token of this process, 0 if it has none.
         """
         if not self._events:
             return []
         taken = [to_json(event) for event in self._events]
         news = {record.key for record in ledger.news()}  # the end of a doubt that was delivered
         for event, data in zip(self._events, taken, strict=True):
+            if token:
+                data[TOKEN] = token
             if type(event) is not ev.CallRetired or event.key in news:
                 continue
             if ledger.record(event.key).delivered:

@@ -164,7 +164,7 @@ class Session:
 
     def drain_events(self) -> list[dict[str, Any]]:
         """Take the new events as plain JSON for the state, without contents that messages hold."""
-        return self._outbox.take(self.ledger)
+        return self._outbox.take(self.ledger, self.lease.fencing_token)
 
     # -- joining the state -------------------------------------------------------------------------
 

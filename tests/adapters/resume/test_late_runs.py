@@ -270,6 +270,40 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
     machine.close()
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("looks", range(2, 6))
+async def test_a_thread_goes_on_after_a_process_that_was_thought_dead_has_stored_a_step(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """The server ended its session after it looked; its step joins the writes of its heir, which began there."""
+    made = list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    late, heir, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
+        for _ in range(3)
+    )
+    known: list[Any] = []
+
+    async def overtake() -> None:
+        late.journal.lose_session()
+        await patient(lambda: heir.say("And what now?", durability="sync"))
+        known[:] = steps_of(await heir.agent.graph.aget_state(PLACE))
+
+    stopping = Stopping(Lease.ensure_held, looks, overtake)
+    monkeypatch.setattr(Lease, "ensure_held", lambda lease: stopping(lease))
+    with contextlib.suppress(ThreadBusyError):  # also after its last step
+        await late.say("Pay x and z, then y.", durability="sync")
+    assert stopping.stopped
+    await asyncio.to_thread(late.journal.entries)  # runs after the queued release
+    for process in (third, late, heir):
+        await patient(lambda process=process: process.say("Thank you.", durability="sync"))  # type: ignore[misc]
+    told, events = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert events[: len(known[1])] == known[1]
+    assert {line for line in known[0] if line.startswith("ai p1")} <= set(told)
+    assert sorted(made) == ["x", "y", "z"]
+    machine.close()
+
+
 @pytest.mark.parametrize("looks", range(1, 4))
 async def test_a_process_that_has_resumed_and_is_stopped_takes_nothing_back(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int

@@ -1,16 +1,18 @@
 """The history that is folded from what nodes write, whichever way the writes were stored, split and branched."""
 
 import copy
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from asyncguard.adapters.state import fold_messages
+from asyncguard.adapters.state import fold_events, fold_messages
 from tests.adapters.threads.stores import strict
 
 IDS = st.sampled_from("abcdef")
@@ -96,3 +98,42 @@ def test_a_history_is_a_list_for_everybody_else() -> None:
     assert history == [HumanMessage(content="x", id="a")]
     assert json.dumps([str(message.id) for message in history[:1] + history]) == '["a", "a"]'
     assert type(strict().loads_typed(strict().dumps_typed(history))) is list
+
+
+def events_of(token: int, *numbers: int) -> list[dict[str, Any]]:
+    """Events as one process writes them."""
+    return [{"n": n, "token": token} if token else {"n": n} for n in numbers]
+
+
+STEPS = st.lists(
+    st.builds(
+        lambda token, first, count: events_of(token, *range(first, first + count)),
+        st.integers(0, 3),
+        st.integers(1, 6),
+        st.integers(0, 3),
+    ),
+    max_size=8,
+)
+
+
+@given(STEPS, STEPS)
+def test_events_are_the_same_folded_at_once_and_bit_by_bit(before: Any, after: Any) -> None:
+    """Their numbers rise and no token falls, whichever processes have stored them."""
+    whole = fold_events(None, [*before, *after])
+    assert fold_events(fold_events(None, before), after) == whole
+    assert fold_events(whole, [whole]) == whole
+    assert all(one["n"] < other["n"] for one, other in itertools.pairwise(whole))
+    tokens = [event["token"] for event in whole if "token" in event]
+    assert 0 in {event.get("token", 0) for event in whole} or tokens == sorted(tokens)
+
+
+@pytest.mark.parametrize("late", [[0], [1], [2], [0, 1], [1, 2]], ids=str)
+def test_events_of_a_process_that_lost_the_thread_do_not_displace_those_of_its_heir(
+    late: list[int],
+) -> None:
+    """They are stored before those of its heir, among them, or after them."""
+    kept, heir = events_of(1, 1, 2), [events_of(2, 3), events_of(2, 4, 5)]
+    writes = [*heir]
+    for place in reversed(late):
+        writes.insert(place, events_of(1, 3, 4, 5, 6))
+    assert fold_events(kept, writes) == [*kept, *heir[0], *heir[1]]
