@@ -253,6 +253,21 @@ def stored_answers(found: "Run | CheckpointTuple | None") -> list[list[Any]]:
     return [each for _, channel, each in written if channel == _RESUME and isinstance(each, list)]
 
 
+def has_written(config: RunnableConfig, found: CheckpointTuple, channel: str) -> bool:
+    """Return True if a stored checkpoint holds what a node's task has written into a channel.
+
+    Why: another process that runs the same task has put it there, and a saver keeps what comes
+    first. The id of a task is known to no public function.
+
+    Args:
+        config: Of the node.
+        found: Checkpoint of its super-step.
+        channel: Name of the channel.
+    """
+    task = config["configurable"].get(_TASK)
+    return any((by, name) == (task, channel) for by, name, _ in found.pending_writes or ())
+
+
 def store_answers(config: RunnableConfig) -> None:
     """Have the answers of a task stored with the question at which its execution stops.
 

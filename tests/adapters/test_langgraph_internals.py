@@ -53,6 +53,7 @@ from asyncguard.adapters.langgraph_internals import (
     end_whole,
     follow_clock,
     goes_back,
+    has_written,
     input_of,
     namespace_of_run,
     newest_of,
@@ -477,6 +478,19 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     left = graph.invoke(None, THREAD).get("__interrupt__", ())
     assert [each.value for each in left] == (["second?"] if drops else [])
     assert seen == [([], False), (["first?"], False), (["second?"], True)]
+
+
+def test_what_a_task_has_stored_is_found_by_who_runs_it() -> None:
+    """The next node has stored nothing there."""
+    configs: list[RunnableConfig] = []
+    saver = InMemorySaver()
+    graph_of(configs.append, saver).invoke({"value": 1}, THREAD)
+    places = [each for each in saver.list(THREAD) if each.pending_writes]
+    stored = [
+        [has_written(configs[0], each, name) for each in places] for name in State.__annotations__
+    ]
+    assert [sum(found) for found in stored] == [1]
+    assert not any(has_written(configs[0], each, "other") for each in places)
 
 
 def test_answers_are_stored_with_the_question_at_which_a_task_stops() -> None:

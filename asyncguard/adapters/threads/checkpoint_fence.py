@@ -16,7 +16,11 @@ stale step off that line:
 1. A process that acquires the thread from one that may still be alive (a stolen lease) begins at a
    copy of the checkpoint, which the former holder does not write to (:func:`_fork_for_takeover`).
 2. Each state holds the fencing token of the process that stored it (:func:`with_fencing_token`); a
-   step with a lower token than the one before it is not on the line.
+   step with a lower token than the one before it is not on the line. So do events: those of the
+   higher token count where both have the same number.
+
+A process whose end is not certain may store the step that its heir resumes with. A saver keeps the
+writes that come first, so the heir looks for them before it stores its own (:class:`Owned`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,6 +38,7 @@ from asyncguard.adapters.langgraph_internals import (
     base_of,
     before_over,
     goes_back,
+    has_written,
     namespace_of_run,
     newest_of,
     run_of,
@@ -49,8 +54,10 @@ from asyncguard.adapters.threads.checkpoints import (
     listed,
     of_thread,
     put_last,
+    stored,
 )
-from asyncguard.adapters.threads.lineage import Lineage, changed_by_caller, rank, same
+from asyncguard.adapters.threads.lineage import LEDGER, Lineage, changed_by_caller, rank, same
+from asyncguard.adapters.threads.run_lock import continued
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import ThreadBusyError
 from asyncguard.journal.port import LeaseGrant
@@ -119,6 +126,7 @@ async def _acquire(
         return
     try:
         await _check_head(place, lease, grant, known=known, left=left)
+        lease.share_step(own if place.resumed and grant.acquired_on else "")
     except BaseException:
         # Refused or failed: the next run must not find the thread held by a run that never began.
         THREADS.refused(config)
@@ -183,10 +191,7 @@ async def _check_head(
         if stale := not await _continues(place, base, head):
             await _append_again(place, head)
     if stale:
-        raise ThreadBusyError(
-            f"Another run has continued thread {place.thread!r} since this one read its state; "
-            "run it again."
-        )
+        raise ThreadBusyError(continued(place.thread, "read its state"))
     if place.resumed or head is None:
         lease.stand_on(place.own if place.resumed else left)
     # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
@@ -258,7 +263,9 @@ class Owned:
     """Block after which a run ends if it has lost the lease; what it has stored since is undone.
 
     The check comes before a step is stored; the journal is asked only if the process may have been
-    frozen for long. A block that raises ``ThreadBusyError`` itself is undone in the same way.
+    frozen for long. A run also ends if the process that held the thread before, and may not have
+    ended, has stored its first step. A block that raises ``ThreadBusyError`` itself is undone in
+    the same way.
     """
 
     def __init__(self, lease: Lease, config: RunnableConfig) -> None:
@@ -278,16 +285,27 @@ class Owned:
         """Check the lease, unless the block has raised: that error has priority.
 
         Raises:
-            ThreadBusyError: Another process has acquired the thread.
+            ThreadBusyError: Another process has acquired the thread, or has stored the step.
         """
         if isinstance(error, ThreadBusyError):
             await self._undo()
         elif error is None:
             try:
                 await self._lease.ensure_held()
+                await self._ensure_unwritten()
             except ThreadBusyError:
                 await self._undo()
                 raise
+
+    async def _ensure_unwritten(self) -> None:
+        config, shared = self._config, self._lease.shared_step
+        if not shared or shared != stands_on(config):
+            return
+        place = of_thread(config)
+        place["configurable"]["checkpoint_id"] = shared
+        found = await stored(saver_of(config), place)
+        if found is not None and has_written(config, found, LEDGER):
+            raise ThreadBusyError(continued(thread_of(config), "read its state"))
 
     async def _undo(self) -> None:
         if self._lease.acquired and (place := _place(self._config)) is not None:

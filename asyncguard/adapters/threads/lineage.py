@@ -31,7 +31,7 @@ and the head before them.
 _LARGEST_WINDOW = 4096
 """Greatest number of checkpoints to list; a refused run puts three or more."""
 
-_LEDGER = "ledger"
+LEDGER = "ledger"
 """Channel of the calls."""
 _NUMBER = re.compile(r"\d+")
 _LAST_ID = "g"
@@ -182,7 +182,7 @@ def rank(found: CheckpointTuple) -> tuple[int, int, str]:
 def _version(found: CheckpointTuple) -> int:
     # Savers number versions, and may add a random fraction. Of one that writes them in another way
     # the ids decide alone.
-    number = _NUMBER.match(str(found.checkpoint["channel_versions"].get(_LEDGER, "")))
+    number = _NUMBER.match(str(found.checkpoint["channel_versions"].get(LEDGER, "")))
     return 0 if number is None else int(number[0])
 
 

@@ -114,6 +114,7 @@ class Lease:
         self._has_lapsed: Callable[[], bool] = lambda: False
         self._fencing_token = 0
         self._stands_on: str | None = None
+        self._shared_step = ""
         self._begun_before: Mapping[str, Attempt] = {}
         self._watched = 0
         self._inside = _Inside(self)
@@ -151,6 +152,15 @@ class Lease:
         was released before, as the head that this run has read may be a stale one.
         """
         return self._stands_on
+
+    @property
+    def shared_step(self) -> str:
+        """Checkpoint whose step the holder before may still store, empty if there is none."""
+        return self._shared_step
+
+    def share_step(self, checkpoint: str) -> None:
+        """Note such a checkpoint; empty if there is none."""
+        self._shared_step = checkpoint
 
     @property
     def begun_before(self) -> Mapping[str, Attempt]:
@@ -238,7 +248,7 @@ class Lease:
         # Lost in between: the run may stand on a stale head, as if it had not been held.
         held = held and grant.fencing_token == self._fencing_token
         if not held:
-            self._stands_on = None
+            self._stands_on, self._shared_step = None, ""
         self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
         self._acquired, self._has_lapsed = True, grant.has_lapsed
         self._confirmed_at, self._confirmed_as = self._engine.clock.now(), journal.process_id

@@ -304,6 +304,52 @@ async def test_a_thread_goes_on_after_a_process_that_was_thought_dead_has_stored
     machine.close()
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("looks", range(2, 6))
+async def test_a_step_that_a_process_thought_dead_has_stored_is_not_stored_by_its_heir_too(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """A saver keeps what came first; the heir, which resumed with the same step, is told to run the thread again."""
+    made, left = list[str](), {"late": looks, "heir": 1}
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    late, heir, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
+        for _ in range(3)
+    )
+    there, gates = ({name: asyncio.Event() for name in left} for _ in range(2))
+    keep = Lease.ensure_held
+
+    async def ensure_held(lease: Lease) -> None:
+        await keep(lease)
+        name = "late" if lease.journal is late.journal else "heir"
+        left[name] -= 1
+        if not left[name]:
+            there[name].set()
+            await gates[name].wait()
+
+    monkeypatch.setattr(Lease, "ensure_held", ensure_held)
+    async with asyncio.timeout(HANG):
+        late.begin("Pay x and z, then y.", durability="sync")
+        await there["late"].wait()
+        late.journal.lose_session()
+        heir.run = asyncio.create_task(heir.go_on(durability="sync"))
+        await there["heir"].wait()
+        gates["late"].set()
+        assert late.run is not None
+        await asyncio.gather(late.run, return_exceptions=True)
+        gates["heir"].set()
+        with contextlib.suppress(
+            ThreadBusyError
+        ):  # but for wrappers of calls, which store no event
+            await heir.run
+    for process in (heir, third, late):
+        await patient(lambda process=process: process.say("Thank you.", durability="sync"))  # type: ignore[misc]
+    told, _ = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert sorted(made) == ["x", "y", "z"]
+    assert [sum(f"paid {item}" in line for line in told) for item in "xyz"] == [1, 1, 1]
+    machine.close()
+
+
 @pytest.mark.parametrize("looks", range(1, 4))
 async def test_a_process_that_has_resumed_and_is_stopped_takes_nothing_back(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
