@@ -45,8 +45,13 @@ So it says nothing about the thread, which may be run by the same process all th
 class Toolbox(Protocol):
     """Tools of a worker."""
 
-    def refusal(self, tool: str) -> str | None:
-        """Return why a tool cannot be run here, as a sentence for the model; ``None`` if it can."""
+    def refusal(self, tool: str, *, unapproved: bool = False) -> str | None:
+        """Return why a tool may not be run here, as a sentence for the model; ``None`` if it may.
+
+        Args:
+            tool: Name of the tool.
+            unapproved: True if no person has approved the call.
+        """
         ...
 
     async def run(self, order: RemoteJob) -> Result:
@@ -167,7 +172,7 @@ class JobRunner:
                 "the call was made before; give both the same one (--journal)."
             )
         else:
-            refusal = self._tools.refusal(order.tool)
+            refusal = self._tools.refusal(order.tool, unapproved=order.unapproved)
         if refusal is not None:
             return _failure(ErrorCode.REFUSED_BY_WORKER, refusal)
         if order.effect is None:  # it may be repeated, so there is nothing to ask and to record

@@ -67,6 +67,11 @@ class RemoteJob:
     """Seconds from the start of the tool."""
     effect: Effect | None
     """Effect; ``None`` for a call that may be repeated without asking the journal."""
+    unapproved: bool = False
+    """True if no person has approved the call, as the agent's tool needs no approval.
+
+    The orders of a release that did not write it are taken for approved.
+    """
 
     @property
     def id(self) -> str:
@@ -131,6 +136,7 @@ def order_of(job: Job, journal: str) -> RemoteJob:
         else fingerprint(job.tool, job.arguments),
         timeout=job.timeout,
         effect=effect,
+        unapproved=job.unapproved,
     )
 
 
@@ -161,6 +167,7 @@ def order_to_json(order: RemoteJob) -> str:
             "effect": effect.effect.value,
             "allowed": effect.allowed,
         },
+        "unapproved": order.unapproved,
     }
     try:
         # Other values than JSON raise here; written as texts they would be other arguments.
@@ -197,6 +204,7 @@ def order_from_json(text: str) -> RemoteJob:
             fingerprint=_text(data["fingerprint"]),
             timeout=None if data["timeout"] is None else float(data["timeout"]),
             effect=None if effect is None else _effect(effect),
+            unapproved=data.get("unapproved") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CallerError(

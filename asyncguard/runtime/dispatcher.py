@@ -91,12 +91,19 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
         late=partial(record_late_end, session, record.tool),
         gate=partial(may_begin, session, record.key, record.tool, record.aim),
         intent=intent_of(session, record, attempt.arguments) if journaled else None,
+        unapproved=_unapproved(session, record),
     )
     if attempt.external:
         session.board.begins_outside(record.key)
     else:  # an earlier attempt may have been external, under another declaration or by another tool
         session.live.attempt_over(record.key)
     session.engine.executor.start(job, _receiver(session, record, attempt))
+
+
+def _unapproved(session: Session, record: CallRecord) -> bool:
+    tools = (record.tool, record.call.tool)
+    declared = any(session.board.spec(tool).approval for tool in tools)
+    return not (declared or record.approved or record.wanted_again)
 
 
 def inside_a_call() -> bool:

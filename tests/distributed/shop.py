@@ -116,6 +116,13 @@ async def confirm(question: str) -> str:
     return question
 
 
+@tool("pay_slowly")
+@guarded(effect="at_most_once", approval=True)
+async def careful(amount: int, seconds: float) -> str:
+    """Pay an amount, and wait for the answer."""
+    return await pay_slowly(amount, seconds)
+
+
 def _tool(code: Any) -> BaseTool:
     made = tool(code)
     assert isinstance(made, BaseTool)
@@ -123,6 +130,7 @@ def _tool(code: Any) -> BaseTool:
 
 
 TOOLS = [pay, pay_slowly, pay_in_thread, reserve, hold, look, tell, die, move]
+CAREFUL = [*TOOLS[:1], careful, *TOOLS[2:]]
 ALL = [*TOOLS, _tool(ask), order, confirm]
 EMPTY: list[Any] = []
 NO_LIST = "tools"

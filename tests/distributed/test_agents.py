@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from asyncguard import Ports, build_agent
+from asyncguard import Ports, application_version, build_agent
 from asyncguard.errors import DeclarationError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import AttemptState
@@ -78,6 +78,31 @@ async def test_an_agent_that_was_killed_finds_what_its_worker_did(
     assert "paid 1" in texts[-2]
     assert "before it began" not in " ".join(texts)
     assert place.effects == ["pay 1"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("early", [True, False], ids=["before its agent", "beside its agent"])
+async def test_an_order_without_an_approval_is_not_begun_where_its_tool_needs_one_by_now(
+    place: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    """Also by a worker that is there before the agent, or whose agent was not started again."""
+    assert application_version(shop.CAREFUL) == VERSION, "the orders of before wait for this worker"
+    first = forked(agent.main, tmp_path, output=tmp_path / "first.txt", folder=ROOT)
+    await eventually(lambda: [state for _, state in place.rows()] == ["ENQUEUED"])
+    if early:
+        first.kill()
+        first.join()
+    await place.worker(tools="shop:CAREFUL")
+    await eventually(lambda: [state for _, state in place.rows()] == ["SUCCESS"])
+    if early:
+        monkeypatch.setattr(shop, "TOOLS", shop.CAREFUL)
+        texts = await agent.run(place.database, place.journal, tmp_path, seconds=3.0)
+    else:
+        await asyncio.to_thread(first.join, 40)
+        texts = json.loads((tmp_path / "first.txt").read_text().splitlines()[-1])
+    assert "was not run" in " ".join(texts)
+    assert "a person's approval" in " ".join(texts)
+    assert place.effects == []
 
 
 @pytest.mark.slow

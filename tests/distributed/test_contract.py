@@ -30,7 +30,7 @@ class Returned:
     def __init__(self, codes: Codes, loop: asyncio.AbstractEventLoop) -> None:
         self._codes, self._loop = codes, loop
 
-    def refusal(self, tool: str) -> str | None:
+    def refusal(self, tool: str, *, unapproved: bool = False) -> str | None:
         return None
 
     async def run(self, order: RemoteJob) -> Result:

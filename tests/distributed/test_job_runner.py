@@ -58,8 +58,8 @@ class Tools:
     def __init__(self, code: Callable[[], Awaitable[Result]]) -> None:
         self.code, self.runs = code, 0
 
-    def refusal(self, tool: str) -> str | None:
-        return None if tool == "pay" else f"no {tool}"
+    def refusal(self, tool: str, *, unapproved: bool = False) -> str | None:
+        return None if tool == "pay" and not unapproved else f"no {tool}"
 
     async def run(self, order: Any) -> Result:
         self.runs += 1
@@ -246,10 +246,11 @@ def test_an_outcome_that_could_not_be_written_is_written_when_the_journal_takes_
 
 
 async def test_refused_orders_reach_neither_journal_nor_tool() -> None:
-    """Orders with an unknown tool, another journal or an unreadable text are refused."""
+    """Orders with an unknown tool, without an approval, with another journal or an unreadable text are refused."""
     journal = Scripted()
     bench = Bench(journal)
     assert isinstance(await bench.serve(tool="fly"), Failure)
+    assert isinstance(await bench.serve(unapproved=True), Failure)
     order = order_of(job_of("pay", {}, effect=ONCE), "another")
     answer = answer_from_json(
         await bench.serving.serve(order_to_json(order), "me"), order.fingerprint

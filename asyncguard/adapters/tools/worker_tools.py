@@ -141,10 +141,21 @@ class WorkerTools:
         """Reasons why the other tools cannot run here, by name."""
         return self._refused
 
-    def refusal(self, tool: str) -> str | None:
-        """Return the reason why a tool cannot run here; ``None`` if it can."""
+    def refusal(self, tool: str, *, unapproved: bool = False) -> str | None:
+        """Return the reason why a tool may not run here; ``None`` if it may.
+
+        Args:
+            tool: Name of the tool.
+            unapproved: True if no person has approved the call.
+        """
         if tool in self._tools:
-            return None
+            if not (unapproved and self._specs[tool].approval):
+                return None
+            return (
+                f"The call was not run: the worker declares that {tool!r} needs a person's "
+                "approval, and the agent that sent it does not, so that no person was asked; "
+                "start the agent with the worker's list of tools, and make the call again."
+            )
         reason = self._refused.get(tool)
         if reason is None:
             return f"The worker has no tool {tool!r}; start it with the agent's list of tools."

@@ -58,6 +58,8 @@ class Job:
     """Last check, in the executor's process, after the delay; a failure ends the job unstarted."""
     intent: Intent | None = None
     """Entry for the journal, which decides if the job may begin; ``None`` for a repeatable job."""
+    unapproved: bool = False
+    """True if no person has approved the call, as the tool is declared to need no approval."""
 
     async def wait(self, clock: Clock) -> None:
         """Wait for the delay."""
