@@ -59,7 +59,7 @@ from asyncguard.adapters.threads.checkpoints import (
 from asyncguard.adapters.threads.lineage import LEDGER, Lineage, changed_by_caller, rank, same
 from asyncguard.adapters.threads.run_lock import continued
 from asyncguard.adapters.threads.runnable_config import thread_of
-from asyncguard.errors import ThreadBusyError
+from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.journal.port import LeaseGrant
 from asyncguard.runtime.clock import Backoff
 from asyncguard.runtime.dispatcher import inside_a_call
@@ -93,6 +93,7 @@ async def acquire_thread(
             together, wait for its end.
 
     Raises:
+        CallerError: The run was to answer a question that was answered before.
         ThreadBusyError: Another process holds the thread, or another run has continued it; or the
             lease was stolen from a process that may still be alive, and the run has to begin at the
             copy.
@@ -178,6 +179,7 @@ async def _check_head(
         left: Checkpoint on which the run leaves the thread if no head is known.
 
     Raises:
+        CallerError: It was given that checkpoint by the caller, and others follow it.
         ThreadBusyError: It did, or has to begin at the copy.
     """
     line = place.lineage
@@ -190,6 +192,13 @@ async def _check_head(
         lease.stand_on(id_of(head))
         if stale := not await _continues(place, base, head):
             await _append_again(place, head)
+    if stale and place.named and base is not None and line.steps_after(base):
+        raise CallerError(
+            f"Thread {place.thread!r} has gone on after checkpoint {place.base}, so a question that "
+            "was open there was answered before; leave checkpoint_id out to continue the thread "
+            "where it is now, or invoke the agent with None at that checkpoint to begin a new "
+            "branch there."
+        )
     if stale:
         raise ThreadBusyError(continued(place.thread, "read its state"))
     if place.resumed or head is None:
@@ -353,6 +362,8 @@ class _Place:
     """True if the run continues from a checkpoint that it has not put itself."""
     begins: bool
     """True if the run is in its first node, after an input of its own."""
+    named: bool = False
+    """True if the caller has named the checkpoint to begin at."""
     lineage: Lineage
     """Checkpoints of the thread."""
 
@@ -393,6 +404,7 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
         base=base_of(run) if begins and run is not None else own,
         resumed=resumed,
         begins=begins,
+        named=run is not None and goes_back(run) and not namespace_of_run(run),
         lineage=Lineage(saver, thread),
     )
 

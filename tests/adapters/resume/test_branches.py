@@ -9,7 +9,16 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import CallerError, GuardConfig, Ports, Timing, ToolFault, ToolSpec, open_journal
+from asyncguard import (
+    CallerError,
+    GuardConfig,
+    Ports,
+    ThreadBusyError,
+    Timing,
+    ToolFault,
+    ToolSpec,
+    open_journal,
+)
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Frontend, pure, script
 from tests.adapters.processes import HANG, Machine, until
@@ -207,4 +216,39 @@ async def test_going_back_beside_a_run_is_refused_and_leaves_no_branch(
             state = await one.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
     assert paid == ["x", "y"]
     assert state["messages"][-1].text == "It is done."
+    machine.close()
+
+
+@pytest.mark.parametrize("among", ["one process", "two processes"])
+@pytest.mark.parametrize("asks", ["guard", "tool"])
+async def test_an_answer_to_a_question_that_was_answered_is_told_what_to_do(
+    agent_of: AgentOf, tmp_path: Path, asks: str, among: str
+) -> None:
+    """To run it again would not help: the client names the same checkpoint. Both ways that it is told lead on."""
+    paid = list[str]()
+
+    def pay(arguments: Any) -> str:
+        if asks == "guard" or interrupt(f"Pay {arguments['q']}?") is True:
+            paid.append(arguments["q"])
+        return f"paid {arguments['q']}"
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    specs = [ToolSpec(name="pay", approval=asks == "guard", interrupts=asks == "tool")]
+    tools = [scripted_tool("pay", pay, args={"q": str})]
+    one, two = (machine.process(tools, specs, *([pays_what_is_said] * 9)) for _ in range(2))
+    other = one if among == "one process" else two
+    await one.say("Pay x", durability="sync")
+    question = (await one.agent.graph.aget_state(PLACE)).config
+    await one.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
+    await asyncio.to_thread(one.journal.entries)  # runs after the queued release
+    for _ in range(2):
+        with pytest.raises(CallerError, match="leave checkpoint_id out") as refused:
+            await other.agent.graph.ainvoke(Command(resume=True), question, durability="sync")
+        assert not isinstance(refused.value, ThreadBusyError)
+        await asyncio.to_thread(other.journal.entries)
+    state = await other.agent.graph.ainvoke(None, question, durability="sync")
+    if state.get("__interrupt__"):  # a tool does not ask again: the journal has its result
+        state = await other.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
+    assert state["messages"][-1].text == "ok"
+    assert paid == ["x"]
     machine.close()
