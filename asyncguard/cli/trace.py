@@ -23,6 +23,8 @@ examples:
   asyncguard trace run.jsonl --events | grep rejected
   asyncguard trace run.jsonl --json | jq '.runs[0].totals'
 """
+_MAX_WIDTH = 10_000
+"""Columns; a wider drawing takes minutes and gigabytes, and shows no more."""
 _ENVELOPE = frozenset({field.name for field in ENVELOPE} | {"wall", "task", "label"})
 
 
@@ -52,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     elif options.events:
         text = "".join(f"{line}\n" for line in _event_lines(trace))
     else:
-        width = options.width or shutil.get_terminal_size((80, 24)).columns
+        width = options.width or min(shutil.get_terminal_size((80, 24)).columns, _MAX_WIDTH)
         # By the conventions of terminals: NO_COLOR (no-color.org), TERM=dumb, and pipes.
         refused = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         color = not refused and sys.stdout.isatty()
@@ -96,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
 def _width(text: str) -> int:
     if not text.isdecimal() or int(text) < MIN_WIDTH:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {MIN_WIDTH}")
+    if int(text) > _MAX_WIDTH:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {_MAX_WIDTH} columns")
     return int(text)
 
 

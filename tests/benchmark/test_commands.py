@@ -116,6 +116,9 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
         (("run", "--distractor-rate", "2"), "'2' is not between 0 and 1"),
         (("run", "--seeds", "one"), "must be a list of whole numbers, not 'one'"),
         (("run", "--jobs", "0"), "must be a whole number of at least 1, not '0'"),
+        (("run", "--jobs", "10000000000000000000"), "must be at most 1000, not '1"),
+        (("run", "--workers", "1001"), "must be at most 1000, not '1001'"),
+        (("ablate", "--resamples", "10000000000000000000"), "must be at most 1000000000, not '1"),
     ],
 )
 def test_a_wrong_command_line_is_explained(

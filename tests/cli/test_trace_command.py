@@ -57,6 +57,18 @@ def test_a_useless_width_is_a_usage_error(
     assert "is not a number of at least 40" in capsys.readouterr().err
 
 
+def test_a_width_that_would_take_minutes_is_a_usage_error(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal that says so is drawn for as one of the greatest width."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["trace", str(file), "--width=99999999"])
+    assert "'99999999' is more than 10000 columns" in capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", "99999999")
+    assert main(["trace", str(file)]) == 0
+    assert capsys.readouterr().out == render_timeline(read_trace(file), width=10_000)
+
+
 @pytest.mark.parametrize(
     ("options", "environment", "colored"),
     [

@@ -49,7 +49,7 @@ def add_jobs(made: Any, most: int = 2) -> None:
     """
     made.add_argument(
         "--jobs",
-        type=positive,
+        type=processes,
         default=min(most, os.cpu_count() or 1),
         metavar="N",
         help=f"processes, {most} by default",
@@ -119,11 +119,18 @@ def number(text: str) -> int:
     return int(text)
 
 
-def positive(text: str) -> int:
-    """Return a whole number from 1 on."""
+def positive(text: str, most: int = 10**9) -> int:
+    """Return a whole number from 1 on, up to what no machine comes to the end of."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    if int(text) > most:
+        raise argparse.ArgumentTypeError(f"must be at most {most}, not {text!r}")
     return int(text)
+
+
+def processes(text: str) -> int:
+    """Return a number of processes."""
+    return positive(text, 1000)
 
 
 def rates(text: str) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from asyncguard_benchmark.commands.arguments import (
     described,
     facets,
     positive,
+    processes,
     several,
 )
 from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
@@ -201,7 +202,7 @@ def _resume(commands: Any) -> None:
         commands, "resume", "play what a file was asked for and does not hold yet", _RESUME_EXAMPLES
     )
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
-    made.add_argument("--jobs", type=positive, metavar="N", help="processes, as before by default")
+    made.add_argument("--jobs", type=processes, metavar="N", help="processes, as before by default")
     add_worker_arguments(made)
     group = made.add_argument_group(
         "what the file may ask for",

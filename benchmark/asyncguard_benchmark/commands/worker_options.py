@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncguard_benchmark.commands.arguments import positive
+from asyncguard_benchmark.commands.arguments import processes
 from asyncguard_benchmark.errors import WorkersError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def add_worker_arguments(made: Any) -> None:
     group = made.add_argument_group("workers")
     group.add_argument(
         "--workers",
-        type=positive,
+        type=processes,
         metavar="N",
         help="start N workers of this machine instead of --jobs",
     )

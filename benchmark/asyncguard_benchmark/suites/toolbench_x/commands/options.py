@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncguard_benchmark.commands.arguments import add_command, positive, words
+from asyncguard_benchmark.commands.arguments import add_command, positive, processes, words
 from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.play_options import add_arms, add_episodes_file, add_players
 
@@ -40,7 +40,7 @@ def add_adapt(formats: Any) -> None:
     _playing(made)
     _limits(made)
     made.add_argument(
-        "--jobs", type=positive, default=2, metavar="N", help="episodes at once, 2 by default"
+        "--jobs", type=processes, default=2, metavar="N", help="episodes at once, 2 by default"
     )
     add_episodes_file(made, "toolbench-x.jsonl")
     add_model_arguments(made)
