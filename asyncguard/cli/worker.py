@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Sequence
@@ -11,13 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
+from urllib.parse import quote
 
 from asyncguard.cli.ledger.journal import files_of
 from asyncguard.cli.output import refuse_input
-from asyncguard.distributed.database_url import database_url, journal_beside
+from asyncguard.distributed.database_url import database_url, is_sqlite, journal_beside
 from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_JOURNAL"
+_OF_JOURNALS, _OF_QUEUES = frozenset({"meta", "calls", "attempts", "mail"}), "workflow_status"
+"""Tables by which the file of a journal is known, and that of a queue."""
+_MOST_AT_ONCE = 10_000
 _DESCRIPTION = """\
 Run calls for agents that send them here by a DbosExecutor. Start as many workers as you like, on as
 many machines as reach the database; the calls of a worker that dies are taken over by the others. A
@@ -69,9 +74,35 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     url = database_url(options.database_url)
     journal = options.journal or os.environ.get(_VARIABLE) or journal_beside(url)
+    _check_queue(url, journal)
     if options.health_file is not None:
         refuse_input(options.health_file, [*files_of(url), *files_of(journal)])
     return _work(options, url, journal, _load(options.tools))
+
+
+def _check_queue(url: str, journal: str) -> None:
+    """Refuse the file of a journal as a queue: no agent sends its orders there.
+
+    Raises:
+        CallerError: It is one, and not the worker's own, which may be in the queue's file.
+    """
+    queue = files_of(url)[:1] if is_sqlite(url) else []
+    if not queue or not queue[0].is_file() or os.path.realpath(queue[0]) in _real(journal):
+        return
+    tables = set[str]()
+    with contextlib.suppress(sqlite3.Error):  # the worker says what cannot be read
+        address = f"file:{quote(str(queue[0]))}?mode=ro"
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    if tables >= _OF_JOURNALS and _OF_QUEUES not in tables:
+        raise CallerError(
+            f"{queue[0]} is a journal and not a queue; give --database-url the file that the "
+            "agent's DbosExecutor has, and the journal by --journal."
+        )
+
+
+def _real(journal: str) -> list[str]:
+    return [os.path.realpath(each) for each in files_of(journal)]
 
 
 def _work(options: argparse.Namespace, url: str, target: str, tools: list[Any]) -> int:
@@ -270,6 +301,8 @@ _CONCURRENCY = (
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    if int(text) > _MOST_AT_ONCE:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {_MOST_AT_ONCE}")
     return int(text)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from asyncguard import open_journal
 from asyncguard.cli import main
 from asyncguard.cli.worker import _stopped_by_signals
 
@@ -100,6 +101,7 @@ def test_what_cannot_work_is_one_clear_line(
         [],
         ["--tools", "a:b", "--concurrency", "0"],
         ["--tools", "a:b", "--concurrency", "many"],
+        ["--tools", "a:b", "--concurrency", "10000000000000000000"],
         ["--tools", "a:b", "--drain-timeout", "-1"],
         ["--tools", "a:b", "--poll", "inf"],
     ],
@@ -112,6 +114,18 @@ def test_a_wrong_command_line_is_a_usage_error(
         main([*GIVEN, *arguments])
     assert caught.value.code == 2
     assert "usage: asyncguard worker" in capsys.readouterr().err
+
+
+def test_a_journal_is_no_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its file is left as it is."""
+    open_journal("j.db").close()
+    before = Path("j.db").read_bytes()
+    assert main(["worker", "--database-url", "j.db", "--tools", "shop_fine:TOOLS"]) == 1
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    assert "j.db is a journal and not a queue; give --database-url the file" in text
+    assert Path("j.db").read_bytes() == before
+    assert not Path("j.db.journal").exists()
 
 
 @pytest.mark.parametrize("name", ["q.db", "q.db-wal", "q.db.journal", "j.db"])
