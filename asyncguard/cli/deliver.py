@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from asyncguard.cli.ledger.export import read_text
+from asyncguard.cli.ledger.export import bounded, read_text
 from asyncguard.cli.ledger.journal import PLACES, opened
 from asyncguard.errors import CallerError
 
@@ -139,7 +139,7 @@ def _content(parser: argparse.ArgumentParser, options: argparse.Namespace, rest:
     if options.file is not None:
         text = read_text(options.file, "result")
     else:
-        text = sys.stdin.read() if rest == ["-"] else rest[0]
+        text = bounded(sys.stdin, "result", "standard input") if rest == ["-"] else rest[0]
     if not options.json:
         return text
     try:

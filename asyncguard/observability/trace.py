@@ -1,7 +1,7 @@
 """Reader of trace files; it checks everything that its callers rely on."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -80,6 +80,33 @@ BEING_WRITTEN = "Line {} is not whole: it is being written, or its process ended
 """Problem of the last line of a file that grows."""
 
 
+LONGEST_LINE = 2**26
+"""Bytes of a line that is read: an endless one would take all memory."""
+
+
+def read_lines(path: str | Path) -> list[bytes]:
+    """Return the lines of a file; the last one is empty if the file ends with a whole line.
+
+    As bytes: one line that is not UTF-8 must not make the others unreadable.
+
+    Raises:
+        OSError: The file cannot be read.
+        TraceError: A line is too long.
+    """
+    lines: list[bytes] = []
+    whole = True
+    with Path(path).open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise TraceError(
+                    f"{path} cannot be read: line {len(lines) + 1} has more than {LONGEST_LINE} "
+                    "bytes; give a file that TraceFile or bench run wrote."
+                )
+            whole = line.endswith(b"\n")
+            lines.append(line[:-1] if whole else line)
+    return [*lines, b""] if whole else lines
+
+
 def read_trace(path: str | Path, *, growing: bool = False) -> Trace:
     """Read a trace file.
 
@@ -96,12 +123,16 @@ def read_trace(path: str | Path, *, growing: bool = False) -> Trace:
             is damaged.
     """
     try:
-        # As bytes: one line that is not UTF-8 must not make the others unreadable.
-        lines = Path(path).read_bytes().split(b"\n")
+        lines = read_lines(path)
     except OSError as error:
         raise TraceError(
             f"{path} cannot be read: {error.strerror or type(error).__name__}."
         ) from error
+    return trace_of(path, lines, growing=growing)
+
+
+def trace_of(path: str | Path, lines: Sequence[bytes], *, growing: bool = False) -> Trace:
+    """Return the trace that the lines of a file are; see :func:`read_trace`."""
     reader = _Reader(str(path), lines, growing=growing)
     rows = tuple(reader.rows())
     if reader.head is None and not growing:
@@ -115,7 +146,7 @@ def read_trace(path: str | Path, *, growing: bool = False) -> Trace:
 class _Reader:
     """One pass over the lines of a file."""
 
-    def __init__(self, path: str, lines: list[bytes], *, growing: bool) -> None:
+    def __init__(self, path: str, lines: Sequence[bytes], *, growing: bool) -> None:
         self.path = path
         self.lines = lines
         self.growing = growing

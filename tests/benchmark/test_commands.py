@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main, output
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness import journal, json_lines
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.suites import registry
@@ -129,6 +131,82 @@ def test_a_wrong_command_line_is_explained(
         main(arguments)
     assert ended.value.code == 2
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("score", "/dev/zero"),
+        ("resume", "/dev/full"),
+        ("compare", "/dev/zero", "/dev/zero"),
+        ("export", "/dev/zero", "--format", "csv", "--out", "out.csv"),
+        ("report", "/dev/zero"),
+        ("replay", "/dev/zero"),
+        ("run", "--replay", "/dev/zero"),
+        ("run", "--agents", "eager", "--out", "/dev/full"),
+        ("run", "--model", "openai:none", "--dry-run", "--prices", "/dev/zero"),
+        ("results", "--dry-run", "--design", "/dev/zero"),
+    ],
+    ids=" ".join,
+)
+def test_what_has_no_end_is_not_read_until_the_memory_ends(
+    words: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A device that was given for a file is one clear line."""
+    monkeypatch.chdir(tmp_path)
+    for module, name in (
+        (journal, "LONGEST_LINE"),
+        (json_lines, "LONGEST_LINE"),
+        (json_lines, "_LARGEST"),
+    ):
+        monkeypatch.setattr(module, name, 1000)
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert re.search(r"/dev/\w+.* (has more than 1,000 bytes|is a pipe or a device).*name", said), (
+        said
+    )
+
+
+def test_a_line_without_an_end_is_passed_over_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines after one that is too long are read, unless it has no end."""
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 10)
+    (tmp_path / "long.jsonl").write_text("1" * 50 + '\n{"a": 1}\n')
+    found = [value for _, value in json_lines.read_lines(tmp_path / "long.jsonl")]
+    assert isinstance(found[0], DataError)
+    assert found[1:] == [{"a": 1}]
+    found = [value for _, value in json_lines.read_lines(Path("/dev/zero"))]
+    assert [type(each) for each in found] == [DataError]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "pipe"),
+        ("report", "episodes.jsonl", "--view", "--episodes", "pipe"),
+        ("resume", "pipe"),
+        ("run", "--agents", "eager", "--out", "pipe"),
+    ],
+    ids=" ".join,
+)
+def test_a_pipe_where_a_file_is_needed_is_refused(
+    words: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """As from `report <(...)`; it is not waited for, and the line says what to give."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert re.search("pipe:? is a pipe.*name", said), said
 
 
 def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from asyncguard import Inbox
 from asyncguard.cli import main
+from asyncguard.cli.ledger import export
 from asyncguard.core.results import Started
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Signal, SignalKind
@@ -229,3 +230,23 @@ def test_the_journal_keeps_no_token(desk: Path, capsys: Capture) -> None:
     deliver(capsys, TOKEN, "certified")
     open_journal(desk).close()
     assert TOKEN.encode() not in desk.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--token-file", "/dev/zero", "x"], "token cannot be read from /dev/zero"),
+        ([TOKEN, "--file", "/dev/full"], "result cannot be read from /dev/full"),
+        ([TOKEN, "-"], "result cannot be read from standard input"),
+    ],
+)
+def test_a_text_without_an_end_is_not_read_until_the_memory_ends(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: list[str], what: str
+) -> None:
+    """As of a device that was given for a file."""
+    monkeypatch.setattr(export, "_LONGEST", 1000)
+    monkeypatch.setattr("sys.stdin", io.StringIO("x" * 1001))
+    text = deliver(capsys, *words, code=1)
+    assert (
+        text == f"asyncguard: The {what}: it has more than 1000 characters; give a shorter one.\n"
+    )

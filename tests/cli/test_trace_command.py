@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from asyncguard.cli import main
+from asyncguard.observability import trace
 from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import read_trace
 from tests.observability.story import Story, trip, trip_file
@@ -192,3 +193,17 @@ def test_a_terminal_without_the_characters_gets_question_marks(file: Path) -> No
     assert done.returncode == 0
     assert "search_flights#1" in done.stdout
     assert "????" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["trace", "view"])
+def test_a_line_without_an_end_is_not_read_until_the_memory_ends(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a device that was given for a file."""
+    monkeypatch.setattr(trace, "LONGEST_LINE", 1000)
+    assert main([command, "/dev/zero"]) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        "asyncguard: /dev/zero cannot be read: line 1 has more than 1000 bytes; "
+        "give a file that TraceFile or bench run wrote.\n"
+    )

@@ -2,6 +2,7 @@ import asyncio
 import base64
 import http.client
 import json
+import os
 import re
 import socket
 import struct
@@ -576,3 +577,14 @@ def test_a_reader_who_leaves_is_no_news(file: Path, capfd: pytest.CaptureFixture
         made.stop()
         thread.join()
     assert capfd.readouterr().err == ""
+
+
+def test_a_trace_from_a_pipe_is_shown(file: Path, tmp_path: Path) -> None:
+    """It can be read only once, as the output of another command in the place of a file."""
+    pipe, page = tmp_path / "pipe", tmp_path / "page.html"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(file.read_bytes()), daemon=True)
+    writer.start()
+    assert main(["view", str(pipe), "--out", str(page)]) == 0
+    writer.join(10)
+    assert len(groups_of(page)["groups"]) == len(read_content(file).groups)

@@ -18,6 +18,8 @@ from asyncguard.observability.fields import printable
 
 _FORMULA = ("=", "+", "-", "@")
 """First characters of texts that a spreadsheet runs as formulas."""
+_LONGEST = 2**26
+"""Characters of a text that is read: an endless one would take all memory."""
 
 
 def export(options: argparse.Namespace) -> int:
@@ -66,6 +68,26 @@ def _cell(value: Any) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
+def bounded(file: TextIO, what: str, name: str) -> str:
+    """Return the text of an open file.
+
+    Args:
+        file: The file.
+        what: Name of its expected content, for the message.
+        name: Name of the file, for the message.
+
+    Raises:
+        CallerError: It is too long, or has no end.
+    """
+    text = file.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise CallerError(
+            f"The {what} cannot be read from {name}: it has more than {_LONGEST} characters; "
+            "give a shorter one."
+        )
+    return text
+
+
 def read_text(name: str, what: str) -> str:
     """Return the text of a file.
 
@@ -77,7 +99,8 @@ def read_text(name: str, what: str) -> str:
         CallerError: The file cannot be read. The message quotes nothing of it: it may be a secret.
     """
     try:
-        return Path(name).read_text(encoding="utf-8")
+        with Path(name).open(encoding="utf-8") as file:
+            return bounded(file, what, name)
     except OSError as error:
         raise CallerError(f"The {what} cannot be read from {name}: {error.strerror}.") from error
     except UnicodeDecodeError:

@@ -6,7 +6,7 @@ from pathlib import Path
 from asyncguard.cli.view.episodes import content_of_episodes, is_episode_line
 from asyncguard.cli.view.story import Content, ViewError
 from asyncguard.cli.view.traces import content_of_trace
-from asyncguard.observability.trace import read_trace
+from asyncguard.observability.trace import read_lines, trace_of
 
 
 def read_content(path: Path, *, thread: str | None = None, growing: bool = False) -> Content:
@@ -23,7 +23,7 @@ def read_content(path: Path, *, thread: str | None = None, growing: bool = False
         ViewError: The file cannot be read, or its episodes are damaged.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_lines(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ViewError(f"{path} cannot be read: {reason}.") from error
@@ -36,4 +36,4 @@ def read_content(path: Path, *, thread: str | None = None, growing: bool = False
         if thread is not None:
             raise ViewError(f"{path} holds episodes, which have no threads; choose by --only.")
         return content_of_episodes(path, lines, growing=growing)
-    return content_of_trace(read_trace(path, growing=growing).select(thread=thread))
+    return content_of_trace(trace_of(path, lines, growing=growing).select(thread=thread))

@@ -12,6 +12,7 @@ from asyncguard import DeclarationError, GuardConfig, Mode, ToolSpec
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.errors import BenchmarkError, DataError
 from asyncguard_benchmark.harness.arms import arm_of
+from asyncguard_benchmark.harness.json_lines import whole_content
 from asyncguard_benchmark.harness.replay.conversations import (
     Conversation,
     read_conversations,
@@ -199,7 +200,7 @@ def _json(path: Path, kind: type) -> Any:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return whole_content(path).decode()
     except OSError as error:
         raise DataError(str(path), f"cannot be read: {error.strerror}") from None
     except ValueError:

@@ -29,6 +29,8 @@ class NothingToReportError(BenchmarkError):
 def execute(options: Namespace) -> int:
     """Run the command."""
     view = options.out.with_name(f"{options.out.stem}-view.html") if options.view else None
+    for each in options.episodes if view is not None else ():
+        _refuse_pipe(each)
     sides = (options.findings, *([] if options.against is None else [options.against]))
     for out in (options.out, *([] if view is None else [view])):
         refuse_input(out, [*(file for side in sides for file in files_of(side)), *options.episodes])
@@ -115,4 +117,14 @@ def _parts(path: Path) -> tuple[Path | None, list[Path]]:
     if path.is_dir():
         findings = path / FINDINGS
         return findings if findings.exists() else None, sorted(path.rglob("*.jsonl"))
+    _refuse_pipe(path)
     return (None, [path]) if path.suffix == ".jsonl" else (path, [])
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Refuse what cannot be read twice, and whose name does not say what it holds."""
+    if path.exists() and not path.is_file():
+        raise NothingToReportError(
+            f"{path} is a pipe or a device, which cannot be looked into twice: write it into a file, with the ending "
+            ".jsonl if it holds episodes, and name that"
+        )

@@ -9,7 +9,7 @@ from asyncguard_benchmark.commands import run
 from asyncguard_benchmark.commands.output import notice
 from asyncguard_benchmark.commands.resume_grants import outside_words
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.journal import all_lines
+from asyncguard_benchmark.harness.journal import all_lines, refuse_pipe
 
 
 class NothingToResumeError(BenchmarkError):
@@ -76,5 +76,6 @@ def _refusal(
 
 def commands_of(path: Path) -> list[tuple[str, ...]]:
     """Return the command lines that asked for a file's episodes, in order, each once."""
+    refuse_pipe(path)
     found = [line.command for line in all_lines(path) if line.command is not None]
     return list(dict.fromkeys(found))

@@ -29,7 +29,7 @@ from asyncguard_benchmark.harness.episode import (
     episode_to_json,
 )
 from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
-from asyncguard_benchmark.harness.json_lines import cut_line
+from asyncguard_benchmark.harness.json_lines import LONGEST_LINE, cut_line
 from asyncguard_benchmark.harness.loading import composition_from_json
 from asyncguard_benchmark.harness.saved_form import json_value, parse, saved_form
 from asyncguard_benchmark.harness.scenario import Composition
@@ -133,11 +133,20 @@ def each_once(paths: Iterable[Path], tell: Callable[[str], None]) -> Iterator[Ep
 
 
 def all_lines(path: Path, part: Part = _WHOLE) -> Iterator[Line]:
-    """Yield every line that is not blank."""
+    """Yield every line that is not blank.
+
+    Raises:
+        EpisodeFormatError: a line is longer than any that is written, or has no end.
+    """
     known: dict[str, Composition] = {}
     after = 0
     with path.open("rb", buffering=_BUFFER) as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+            if len(raw) > LONGEST_LINE:
+                raise EpisodeFormatError(
+                    str(path),
+                    f"line {number} has more than {LONGEST_LINE:,} bytes; name a file of episodes",
+                )
             begin, after = after, after + len(raw)
             if begin >= part.end:
                 return
@@ -189,6 +198,16 @@ def place_of(
     return replace(key, config=""), bool(declared), settings
 
 
+def refuse_pipe(path: Path) -> None:
+    """Refuse a pipe as a file that is added to.
+
+    Raises:
+        EpisodeFormatError: it is one.
+    """
+    if path.is_fifo():
+        raise EpisodeFormatError(str(path), "is a pipe, which keeps no episodes; name a file")
+
+
 class JournalBusyError(BenchmarkError):
     """Two processes want to add to one file; each would play what the other plays, and cut what it writes."""
 
@@ -214,7 +233,7 @@ class Journal:
 
         Raises:
             DataError: the file is of another kind; it stays as it is.
-            EpisodeFormatError: a line is not an episode, and not the last one, cut off.
+            EpisodeFormatError: a line is not an episode, and not the last one, cut off; or it is a pipe.
             JournalBusyError: another process writes the file.
         """
         self.notice: str | None = None
@@ -230,6 +249,7 @@ class Journal:
         self.dollars = 0.0
         """Cost of the models of its episodes, as far as prices were known."""
         self._digests: set[str] = set()
+        refuse_pipe(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab")
         try:

@@ -10,8 +10,12 @@ from asyncguard_benchmark.harness.saved_form import json_value
 
 LONGEST_TEXT = 2**20
 """Characters of one text; more is refused."""
+_LARGEST = 2**28
+"""Bytes of a file that is read as a whole."""
 LONGEST_LINE = 2**26
 """Bytes of a line that is read at all."""
+_PASSED_OVER = 16
+"""Lengths of such a line after the first that are passed over to find its end."""
 DEEPEST = 100
 """Levels of nesting; arguments of tools have a handful."""
 
@@ -41,9 +45,13 @@ def read_lines(path: Path) -> Iterator[tuple[str, Any]]:
             number += 1
             where = f"{path}:{number}"
             if len(line) > LONGEST_LINE:
-                while line and not line.endswith(b"\n"):
+                left = LONGEST_LINE * _PASSED_OVER
+                while line and not line.endswith(b"\n") and left > 0:
                     line = file.readline(LONGEST_LINE)
+                    left -= len(line)
                 yield where, DataError(where, f"the line has more than {LONGEST_LINE:,} bytes")
+                if left <= 0:  # it may have no end
+                    return
             elif line.strip():
                 yield where, _value(line, where)
 
@@ -61,6 +69,39 @@ def _value(line: bytes, where: str) -> Any:
     if not isinstance(value, dict):
         return DataError(where, f"expected a JSON object, found {type(value).__name__}")
     return value
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file, ends included.
+
+    Raises:
+        DataError: one is longer than any that is written, or has no end.
+        OSError: the file cannot be read.
+    """
+    lines: list[bytes] = []
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            lines.append(line)
+            if len(line) > LONGEST_LINE:
+                where = f"{path}:{len(lines)}"
+                raise DataError(
+                    where, f"the line has more than {LONGEST_LINE:,} bytes; name another file"
+                )
+    return lines
+
+
+def whole_content(path: Path) -> bytes:
+    """Return the content of a file that holds one value.
+
+    Raises:
+        DataError: it is longer than any that is written, or has no end.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise DataError(str(path), f"has more than {_LARGEST:,} bytes; name another file")
+    return data
 
 
 def cut_line(path: Path, data: bytes, begins: Sequence[bytes]) -> bytes:

@@ -21,6 +21,7 @@ from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.errors import BenchmarkError, DataError
 from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
 from asyncguard_benchmark.harness.arms import arm_of
+from asyncguard_benchmark.harness.json_lines import whole_content
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.names import Facet
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, Split
@@ -249,7 +250,7 @@ def parsed_design(kind: type[_Design], path: Path) -> _Design:
         OSError: the file cannot be read.
     """
     try:
-        return kind.model_validate_json(path.read_bytes())
+        return kind.model_validate_json(whole_content(path))
     except ValidationError as problem:
         first = problem.errors()[0]
         raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}", first["msg"]) from problem

@@ -23,6 +23,7 @@ from asyncguard_benchmark.harness.ablation.detections import Wild as Wild
 from asyncguard_benchmark.harness.ablation.setups import HarmVerdict as HarmVerdict
 from asyncguard_benchmark.harness.ablation.setups import Setup as Setup
 from asyncguard_benchmark.harness.arms import ArmKind as ArmKind
+from asyncguard_benchmark.harness.json_lines import whole_content
 from asyncguard_benchmark.harness.statistics.estimates import Interval as Interval
 from asyncguard_benchmark.harness.statistics.power import least_seen, observations_needed
 
@@ -388,7 +389,7 @@ def read_findings(path: Path) -> Findings:
         OSError: the file cannot be read.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(whole_content(path).decode())
     except ValueError as problem:
         raise FindingsFormatError(str(path), f"is not JSON: {problem}") from problem
     return findings_from_json(value, str(path))

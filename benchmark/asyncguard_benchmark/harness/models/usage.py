@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.json_lines import whole_content
 
 CHARACTERS_PER_TOKEN = 4
 """For estimates before a call, and where a provider tells no counts."""
@@ -103,7 +104,7 @@ def read_prices(path: Path) -> dict[str, Price]:
         PriceError: the file cannot be read or says something else.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(whole_content(path).decode())
         return {name: _price(each) for name, each in value.items()}
     except (OSError, ValueError, TypeError, AttributeError) as problem:
         raise PriceError(

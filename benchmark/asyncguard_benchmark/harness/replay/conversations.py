@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.json_lines import whole_content, whole_lines
 
 _ROLES = {
     "system": "system",
@@ -80,11 +81,13 @@ def read_conversations(path: Path) -> Iterator[Conversation | DataError]:
         path: JSONL with one conversation a line, or one JSON value if the name ends in ``.json``.
     """
     try:
-        data = path.read_bytes()
+        lines = [whole_content(path)] if path.suffix == ".json" else whole_lines(path)
+    except DataError as problem:
+        yield problem
+        return
     except OSError as error:
         yield DataError(str(path), f"cannot be read: {error.strerror}")
         return
-    lines = [data] if path.suffix == ".json" else data.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

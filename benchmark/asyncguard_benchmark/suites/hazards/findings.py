@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.faults import Hazard, Profile
+from asyncguard_benchmark.harness.json_lines import whole_content
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign
 from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
@@ -179,7 +180,7 @@ def read_hazard_findings(path: Path) -> HazardFindings:
         OSError: the file cannot be read.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(whole_content(path).decode())
     except ValueError as problem:
         raise HazardFindingsError(str(path), f"is not JSON: {problem}") from problem
     if isinstance(value, Mapping) and value.get("format") != FORMAT:
