@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from asyncguard.cli import main
+from asyncguard.cli.ledger import journal
 from asyncguard.core.faults import Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure
+from asyncguard.errors import JournalError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Fresh
 from tests.cli.desk import HOSTILE, LABELS, SECRETS, SESSION, THREAD, intent, key, tell
@@ -386,3 +389,22 @@ def test_nothing_that_steers_a_terminal_reaches_it(desk: Path, capsys: Capture) 
         assert [char for char in text if not char.isprintable() and char != "\n"] == []
     exact = json.loads(texts[-5].splitlines()[-1])
     assert (exact["label"], exact["arguments"]) == (HOSTILE, {HOSTILE: HOSTILE})
+
+
+def test_a_journal_that_cannot_be_written_can_be_copied_to_be_looked_at(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command writes into a journal; the line says what to do without the right to."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise JournalError("It cannot be written.")
+
+    # Who runs the tests may be root, whom no mode keeps from writing.
+    monkeypatch.setattr(journal, "open_journal", refuse)
+    words = ("list", "--journal", desk)
+    assert run(capsys, *words, code=1) == "asyncguard: It cannot be written.\n"
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+    assert run(capsys, *words, code=1) == (
+        f"asyncguard: It cannot be written. Only to look at it, copy {desk} (and its -wal, if there is one) into a "
+        "folder of your own, and give the copy by --journal.\n"
+    )

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -39,6 +39,15 @@ def files_of(target: str | None) -> list[Path]:
     return [Path(path), *(Path(os.path.realpath(path) + ending) for ending in ("-wal", "-shm"))]
 
 
+def _is_read_only(files: Sequence[Path]) -> bool:
+    """Return True if this user may read the file of a journal, and not write it or beside it."""
+    if not files or not files[0].is_file() or not os.access(files[0], os.R_OK):
+        return False
+    locks = Path(f"{files[0]}.processes")
+    places = [files[0], Path(os.path.realpath(files[0])).parent, *([locks] * locks.exists())]
+    return not all(os.access(each, os.W_OK) for each in places)
+
+
 @contextlib.contextmanager
 def opened(target: str | None) -> Iterator[Journal]:
     """Open the chosen journal; never create one.
@@ -64,6 +73,11 @@ def opened(target: str | None) -> Iterator[Journal]:
         beside = f"{place}{_BESIDE}"
         if "://" not in place and Path(beside).is_file():
             raise JournalError(f"{error} The journal of that checkpointer is {beside}.") from error
+        if _is_read_only(files_of(target)):
+            raise JournalError(
+                f"{error} Only to look at it, copy {place} (and its -wal, if there is one) into a "
+                "folder of your own, and give the copy by --journal."
+            ) from error
         raise
     try:
         yield journal
