@@ -399,7 +399,7 @@ def test_a_journal_that_cannot_be_written_can_be_copied_to_be_looked_at(
     def refuse(*_: object, **__: object) -> None:
         raise JournalError("It cannot be written.")
 
-    # Who runs the tests may be root, whom no mode keeps from writing.
+    # The tests may be run by root, whom no mode keeps from writing.
     monkeypatch.setattr(journal, "open_journal", refuse)
     words = ("list", "--journal", desk)
     assert run(capsys, *words, code=1) == "asyncguard: It cannot be written.\n"
