@@ -249,6 +249,13 @@ class _Streamed:
         left = (await self._unanswered(before)).interrupts or before.interrupts[:1]
         return replace(given, resume={left[0].id: answer}) if len(left) == 1 else given
 
+    async def aupdate_state(self, config: RunnableConfig, *_: Any, **__: Any) -> RunnableConfig:
+        """Return the checkpoint itself, before which ``ag-ui-langgraph`` wants to fork the thread.
+
+        The run forks it by its input, once it has the thread: one that is refused leaves nothing.
+        """
+        return config
+
     @staticmethod
     def _says_nothing_new(given: Mapping[str, Any], state: StateSnapshot) -> bool:
         """Return True if an input is of a client that lost a run: it sends the same once more.

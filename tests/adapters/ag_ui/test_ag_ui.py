@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from multiprocessing.process import BaseProcess
@@ -14,13 +14,14 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from asyncguard import AsyncGuardMiddleware, GuardConfig, ToolSpec, build_agent, guard_middleware
-from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from asyncguard.adapters.messages.markers import is_ours
+from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Frontend, build, pure, script
 from tests.adapters.processes import FORKED
 
@@ -725,6 +726,79 @@ def here(
 async def shown(events: AsyncIterator[Any]) -> list[dict[str, Any]]:
     """The events as a client reads them."""
     return [json.loads(event.model_dump_json(by_alias=True)) async for event in events]
+
+
+class Chat:
+    """An agent that does what each message of the user says, once: ``pay x``, ``wait x`` or ``ask x``."""
+
+    def __init__(self, frontend: Frontend) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+        self.done: list[str] = []
+        tools = [scripted_tool(name, self._act, args={"q": str}) for name in ("pay", "wait", "ask")]
+        specs = [ToolSpec(name=tool.name, approval=tool.name == "ask") for tool in tools]
+        self.agent = build(
+            frontend,
+            ScriptedChatModel(self._speak),
+            tools,
+            specs=specs,
+            checkpointer=InMemorySaver(),
+        )
+
+    async def _act(self, arguments: Mapping[str, Any]) -> str:
+        if arguments["q"] == "slowly":
+            self.begun.set()
+            await self.may_end.wait()
+        self.done.append(arguments["q"])
+        return f"did {arguments['q']}"
+
+    @staticmethod
+    def _speak(messages: Sequence[AnyMessage], _: Any) -> Step:
+        said = [
+            message.text.split()
+            for message in messages
+            if isinstance(message, HumanMessage) and not is_ours(message)
+        ]
+        made = [each for message in messages for each in getattr(message, "tool_calls", ())]
+        asked = {each["args"]["q"] for each in made}
+        for name, *words in said:
+            if words and words[0] not in asked:
+                return calls((name, {"q": words[0]}))
+        return " ".join(word for words in said for word in words)
+
+    async def send(self, *said: str, **more: Any) -> list[dict[str, Any]]:
+        """The events of a run with these messages, ``id text``."""
+        from ag_ui.core import RunAgentInput
+
+        from asyncguard import AgUiAgent
+
+        words = [each.partition(" ") for each in said]
+        messages = [{"id": name, "role": "user", "content": text} for name, _, text in words]
+        given = {"threadId": "t", "runId": "r", "messages": messages, "state": {}, "tools": []}
+        agent = AgUiAgent(name="a", graph=self.agent.graph, emit_interrupt_outcome=True)
+        read = {**given, "context": [], "forwardedProps": {}, **more}
+        return await shown(agent.run(RunAgentInput.model_validate(read)))
+
+    async def said(self) -> list[str]:
+        """The texts of the user's messages in the thread."""
+        state = await self.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+        return [each.text for each in state.values["messages"] if isinstance(each, HumanMessage)]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_an_edit_that_is_refused_leaves_the_thread_to_the_run_at_work(
+    frontend: Frontend,
+) -> None:
+    """Of another window: what the run has stored is the thread's newest state, should it end now."""
+    chat = Chat(frontend)
+    await chat.send("u1 pay x")
+    working = asyncio.create_task(chat.send("u1 pay x", "u2 wait slowly"))
+    await chat.begun.wait()
+    refused = await chat.send("u1 pay x", "u2 pay y")
+    assert refused[-1]["type"] == "RUN_ERROR"
+    assert await chat.said() == ["pay x", "wait slowly"]
+    chat.may_end.set()
+    await working
+    assert chat.done == ["x", "slowly"]
 
 
 class Trip(BaseModel):
