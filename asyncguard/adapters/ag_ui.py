@@ -23,6 +23,7 @@ from ag_ui.core import (
 )
 from ag_ui.core import ToolMessage as AGUIToolMessage
 from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
+from ag_ui_langgraph.utils import agui_messages_to_langchain  # type: ignore[import-untyped]
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.constants import TAG_NOSTREAM
@@ -341,6 +342,11 @@ _KNOWN = "asyncguard.known"
 """Event that carries the calls that a thread has had before the run; as :data:`_MADE`."""
 
 
+def _contents(messages: Sequence[AnyMessage]) -> dict[str | None, str]:
+    """Return the contents of messages by their ids."""
+    return {each.id: json.dumps(each.content, sort_keys=True, default=str) for each in messages}
+
+
 def _known_calls(state: Mapping[str, Any]) -> dict[str, bool]:
     """Return the guarded calls of a thread by their ids: True if one has ended after it was run.
 
@@ -363,6 +369,8 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
     async def prepare_stream(self, *given: Any, **named: Any) -> Any:
         """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""
         state = named["input"].state
+        self.has = _contents(named["agent_state"].values.get("messages") or ())
+        self.edited: str | None = None
         self.cancelled = state.get("cancel") if isinstance(state, dict) else None
         # For a client that names a node it would write the client's state as that node's, unread.
         self.active_run["mode"] = "start"
@@ -371,6 +379,27 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
             config = named["config"]
             again[1:1] = [each async for each in self.get_state_and_messages_snapshots(config)]
         return prepared
+
+    async def prepare_regenerate_stream(self, **named: Any) -> Any:
+        """See ``ag-ui-langgraph``, which goes back to before an edited message."""
+        self.edited = named["message_checkpoint"].id
+        return await super().prepare_regenerate_stream(**named)
+
+    def langgraph_default_merge_state(
+        self,
+        state: Any,
+        messages: Any,
+        input: Any,  # noqa: A002
+    ) -> Any:
+        """See ``ag-ui-langgraph``, which leaves out what is sent beside an edited message."""
+        if self.edited is None:
+            return super().langgraph_default_merge_state(state, messages, input)
+        sent = agui_messages_to_langchain(input.messages)
+        place = [each.id for each in sent].index(self.edited)
+        later = [each for each in sent[place + 1 :] if _contents([each]).items() - self.has.items()]
+        tasks = (input.state or {}).get("tasks")
+        beside = {**state, "tasks": tasks} if tasks else state
+        return super().langgraph_default_merge_state(beside, [*messages, *later], input)
 
     def get_stream_kwargs(self, input: Any, **named: Any) -> Any:  # noqa: A002
         """See ``ag-ui-langgraph``, which leaves out the client's state beside an answer."""

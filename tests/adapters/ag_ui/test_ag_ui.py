@@ -801,6 +801,31 @@ async def test_an_edit_that_is_refused_leaves_the_thread_to_the_run_at_work(
     assert chat.done == ["x", "slowly"]
 
 
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("second", ["u2 pay z", "u3 pay z"], ids=["edited", "new"])
+async def test_what_is_sent_beside_an_edited_message_is_read(
+    frontend: Frontend, second: str
+) -> None:
+    """Another message that was edited, or a new one."""
+    chat = Chat(frontend)
+    await chat.send("u1 pay x")
+    await chat.send("u1 pay x", "u2 pay y")
+    await chat.send("u1 pay w", second)
+    assert await chat.said() == ["pay w", "pay z"]
+    assert chat.done == ["x", "y", "w", "z"]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_a_task_beside_an_edited_message_is_worked_on(frontend: Frontend) -> None:
+    """It comes in the state of the input, as beside any message."""
+    desk = Desk(frontend)
+    await desk.events("Hello.", state={})
+    events = await desk.events("Hello?")
+    tasks = [each.value for each in events if getattr(each, "name", "") == "asyncguard.task"]
+    opened = {each["task"] for each in tasks if each["status"] == "open"}
+    assert {"a", "b"} <= opened
+
+
 class Trip(BaseModel):
     """The trip that was planned."""
 
