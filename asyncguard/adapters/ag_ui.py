@@ -370,6 +370,8 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
         """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""
         state = named["input"].state
         self.has = _contents(named["agent_state"].values.get("messages") or ())
+        self.asked = {each.id for each in named["agent_state"].interrupts}
+        self.sent = agui_messages_to_langchain(named["input"].messages)
         self.edited: str | None = None
         self.cancelled = state.get("cancel") if isinstance(state, dict) else None
         # For a client that names a node it would write the client's state as that node's, unread.
@@ -394,18 +396,29 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
         """See ``ag-ui-langgraph``, which leaves out what is sent beside an edited message."""
         if self.edited is None:
             return super().langgraph_default_merge_state(state, messages, input)
-        sent = agui_messages_to_langchain(input.messages)
-        place = [each.id for each in sent].index(self.edited)
-        later = [each for each in sent[place + 1 :] if _contents([each]).items() - self.has.items()]
+        later = self.sent[[each.id for each in self.sent].index(self.edited) + 1 :]
+        later = [each for each in later if _contents([each]).items() - self.has.items()]
         tasks = (input.state or {}).get("tasks")
         beside = {**state, "tasks": tasks} if tasks else state
         return super().langgraph_default_merge_state(beside, [*messages, *later], input)
 
     def get_stream_kwargs(self, input: Any, **named: Any) -> Any:  # noqa: A002
-        """See ``ag-ui-langgraph``, which leaves out the client's state beside an answer."""
-        if isinstance(input, Command) and self.cancelled:
-            input = replace(input, update={"cancel": self.cancelled})  # noqa: A001
+        """See ``ag-ui-langgraph``, which leaves out what is sent beside an answer."""
+        if isinstance(input, Command):
+            update = {"cancel": self.cancelled, "messages": self._said_with(input.resume)}
+            update = {name: value for name, value in update.items() if value}
+            input = replace(input, update=update or None)  # noqa: A001
         return super().get_stream_kwargs(input=input, **named)
+
+    def _said_with(self, answer: Any) -> list[AnyMessage]:
+        """Return the new messages beside an answer, none if it leaves a question open.
+
+        They would be messages instead of that answer, and withdraw what it is about.
+        """
+        answered = self.asked & answer.keys() if _by_id(answer) else self.asked
+        if not self.asked or answered != self.asked or not (_by_id(answer) or len(answered) == 1):
+            return []
+        return [each for each in self.sent if each.id not in self.has and text_of(each.content)]
 
     def _get_or_pin_text_message_id(self, fallback_id: str, node: str | None = None) -> str:
         """Return the id of the message that a text belongs to, as the state has it.

@@ -826,6 +826,27 @@ async def test_a_task_beside_an_edited_message_is_worked_on(frontend: Frontend) 
     assert {"a", "b"} <= opened
 
 
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("bare", [False, True])
+async def test_a_message_beside_an_answer_is_read(frontend: Frontend, *, bare: bool) -> None:
+    """The answer stands, and the client keeps its message; one beside a late answer is not read."""
+    chat = Chat(frontend)
+    (asked,) = questions(await chat.send("u1 ask x"))
+    named = {"resume": answer(asked, payload=True)}
+    given = {"forwardedProps": {"command": {"resume": True}}} if bare else named
+    ended = await chat.send("u1 ask x", "u2 pay y", **given)
+    assert questions(ended) == []
+    assert await chat.said() == ["ask x", "pay y"]
+    assert chat.done == ["x", "y"]
+    (asked,) = questions(await chat.send("u1 ask x", "u2 pay y", "u3 ask z"))
+    await chat.send("u1 ask x", "u2 pay y", "u3 ask z", "u4 pay w", **named)
+    assert chat.done == ["x", "y"]
+    await chat.send(
+        "u1 ask x", "u2 pay y", "u3 ask z", "u4 pay w", resume=answer(asked, payload=False)
+    )
+    assert chat.done == ["x", "y", "w"]
+
+
 class Trip(BaseModel):
     """The trip that was planned."""
 
