@@ -369,10 +369,14 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
     async def prepare_stream(self, *given: Any, **named: Any) -> Any:
         """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""
         state = named["input"].state
-        self.has = _contents(named["agent_state"].values.get("messages") or ())
+        stored = named["agent_state"].values.get("messages") or ()
+        self.has = _contents(stored)
         self.asked = {each.id for each in named["agent_state"].interrupts}
-        self.sent = agui_messages_to_langchain(named["input"].messages)
         self.edited: str | None = None
+        self.sent = await self._news(named["input"].messages, stored, named["config"])
+        ids = {each.id for each in self.sent}
+        news = [each for each in named["input"].messages if each.id in ids]
+        named["input"] = named["input"].model_copy(update={"messages": news})
         self.cancelled = state.get("cancel") if isinstance(state, dict) else None
         # For a client that names a node it would write the client's state as that node's, unread.
         self.active_run["mode"] = "start"
@@ -381,6 +385,47 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
             config = named["config"]
             again[1:1] = [each async for each in self.get_state_and_messages_snapshots(config)]
         return prepared
+
+    async def _news(
+        self, messages: Sequence[Any], stored: Sequence[AnyMessage], config: RunnableConfig
+    ) -> list[AnyMessage]:
+        """Return the messages of a client that say what its thread does not know.
+
+        A client that lost a run may have an older copy than the thread: messages that were
+        summarised or edited since. They are no edits and no new messages. The last one may be an
+        edit back to what it was.
+        """
+        sent: list[AnyMessage] = agui_messages_to_langchain(messages)
+        news = [each for each in sent if not _contents([each]).items() <= self.has.items()]
+        if not self._may_be_old(sent, news, stored):
+            return news
+        worked_on: set[tuple[str | None, str]] = set()
+        async for state in self.graph.aget_state_history(config):
+            known = state.values.get("messages") or ()
+            answers = [at for at, each in enumerate(known) if isinstance(each, AIMessage)]
+            worked_on.update(_contents(known[: max(answers, default=0)]).items())
+        return [
+            each
+            for each in news
+            if not _contents([each]).items() <= worked_on
+            or (each is sent[-1] and each.id in self.has)
+        ]
+
+    def _may_be_old(
+        self, sent: Sequence[AnyMessage], news: Sequence[AnyMessage], stored: Sequence[AnyMessage]
+    ) -> bool:
+        """Return False if a client has simply gone on from what the thread has.
+
+        Else the thread's history has to be read.
+        """
+        if not news or not self.has:
+            return False
+        first = len(sent) - len(news)
+        if sent[first:] != news or any(each.id in self.has for each in news[:-1]):
+            return True
+        cut = any(each.additional_kwargs.get("lc_source") == "summarization" for each in stored)
+        # Some clients send only what is new.
+        return first == 0 and (cut or len(news) > 1)
 
     async def prepare_regenerate_stream(self, **named: Any) -> Any:
         """See ``ag-ui-langgraph``, which goes back to before an edited message."""
@@ -397,7 +442,6 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
         if self.edited is None:
             return super().langgraph_default_merge_state(state, messages, input)
         later = self.sent[[each.id for each in self.sent].index(self.edited) + 1 :]
-        later = [each for each in later if _contents([each]).items() - self.has.items()]
         tasks = (input.state or {}).get("tasks")
         beside = {**state, "tasks": tasks} if tasks else state
         return super().langgraph_default_merge_state(beside, [*messages, *later], input)

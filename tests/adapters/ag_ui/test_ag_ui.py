@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -731,7 +731,7 @@ async def shown(events: AsyncIterator[Any]) -> list[dict[str, Any]]:
 class Chat:
     """An agent that does what each message of the user says, once: ``pay x``, ``wait x`` or ``ask x``."""
 
-    def __init__(self, frontend: Frontend) -> None:
+    def __init__(self, frontend: Frontend, **options: Any) -> None:
         self.begun, self.may_end = asyncio.Event(), asyncio.Event()
         self.done: list[str] = []
         tools = [scripted_tool(name, self._act, args={"q": str}) for name in ("pay", "wait", "ask")]
@@ -742,6 +742,7 @@ class Chat:
             tools,
             specs=specs,
             checkpointer=InMemorySaver(),
+            **options,
         )
 
     async def _act(self, arguments: Mapping[str, Any]) -> str:
@@ -761,8 +762,9 @@ class Chat:
         made = [each for message in messages for each in getattr(message, "tool_calls", ())]
         asked = {each["args"]["q"] for each in made}
         for name, *words in said:
-            if words and words[0] not in asked:
-                return calls((name, {"q": words[0]}))
+            for word in words if name in ("pay", "wait", "ask") else ():
+                if word not in asked:
+                    return calls((name, {"q": word}))
         return " ".join(word for words in said for word in words)
 
     async def send(self, *said: str, **more: Any) -> list[dict[str, Any]]:
@@ -845,6 +847,48 @@ async def test_a_message_beside_an_answer_is_read(frontend: Frontend, *, bare: b
         "u1 ask x", "u2 pay y", "u3 ask z", "u4 pay w", resume=answer(asked, payload=False)
     )
     assert chat.done == ["x", "y", "w"]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_an_older_copy_of_the_messages_is_no_edit(frontend: Frontend) -> None:
+    """Of a window that has not seen the edit of another one: its new message is read, nothing is done twice."""
+    chat = Chat(frontend)
+    await chat.send("u1 pay x")
+    await chat.send("u1 pay x", "u2 pay y")
+    await chat.send("u1 pay w")
+    await chat.send("u1 pay x", "u2 pay y", "u3 pay z")
+    assert await chat.said() == ["pay w", "pay z"]
+    assert chat.done == ["x", "y", "w", "z"]
+    await chat.send("u1 pay x")
+    assert await chat.said() == ["pay x"], "an edit back to what it was"
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_a_message_that_was_not_read_before_a_known_one_is_read(frontend: Frontend) -> None:
+    """The known one is not worked on again."""
+    chat = Chat(frontend)
+    await chat.send("u1 pay x")
+    await chat.send("u1 pay x", "u3 pay z")
+    await chat.send("u1 pay x", "u2 pay y", "u3 pay z")
+    assert chat.done == ["x", "z", "y"]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("said", [["u1 pay x y z"], ["u1 pay x", "u2 pay y", "u3 pay z"]])
+async def test_messages_that_were_summarised_are_not_new(said: list[str]) -> None:
+    """A client that lost its run sends them again; its next message is read."""
+    summing = SummarizationMiddleware(
+        ScriptedChatModel(lambda *_: "They paid."), trigger=("messages", 6), keep=("messages", 3)
+    )
+    chat = Chat(Frontend.MIDDLEWARE, outside=[summing])
+    for number in range(len(said)):
+        await chat.send(*said[: number + 1])
+    assert chat.done == ["x", "y", "z"]
+    assert "pay x" not in await chat.said()
+    await chat.send(*said)
+    assert chat.done == ["x", "y", "z"]
+    await chat.send(*said, "u9 pay w")
+    assert chat.done == ["x", "y", "z", "w"]
 
 
 class Trip(BaseModel):
