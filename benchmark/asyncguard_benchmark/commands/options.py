@@ -245,7 +245,7 @@ def _score(commands: Any) -> None:
     )
     made.add_argument(
         "--jobs",
-        type=positive,
+        type=processes,
         metavar="N",
         help="processes; by default one for every 1,000 episodes, at most one a processor",
     )
