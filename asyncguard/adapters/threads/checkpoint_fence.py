@@ -194,10 +194,10 @@ async def _check_head(
             await _append_again(place, head)
     if stale and place.named and base is not None and line.steps_after(base):
         raise CallerError(
-            f"Thread {place.thread!r} has gone on after checkpoint {place.base}, so a question that "
-            "was open there was answered before; leave checkpoint_id out to continue the thread "
-            "where it is now, or invoke the agent with None at that checkpoint to begin a new "
-            "branch there."
+            f"Thread {place.thread!r} has gone on after checkpoint {place.base}, so a question "
+            "that was open there was answered before; leave checkpoint_id out to continue the "
+            "thread where it is now, or invoke the agent with None at that checkpoint to begin "
+            "a new branch there."
         )
     if stale:
         raise ThreadBusyError(continued(place.thread, "read its state"))
