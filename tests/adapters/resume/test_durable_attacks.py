@@ -81,8 +81,8 @@ class Till:
 
 
 async def finish(process: Process) -> Any:
-    """Resume until no question is open; fail after four seconds."""
-    async with asyncio.timeout(4):
+    """Resume until no question is open; fail if it hangs."""
+    async with asyncio.timeout(HANG):
         outcome = await process.go_on(durability="sync")
         while outcome.interrupts:
             outcome = await process.go_on(durability="sync")
@@ -179,7 +179,7 @@ async def test_a_new_message_behind_an_answered_question_does_not_deny_the_effec
     await death
     saver.stuck = False
     new = machine.process([till.tool("pay", asks=True)], declared)
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(HANG):
         outcome = await new.say("Hello?", durability="sync")
     assert till.made == ["pay x"]
     assert "pay x is made" in outcome.text

@@ -18,7 +18,7 @@ from asyncguard.journal.intent import Intent
 from asyncguard.journal.port import Verdict
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
-from tests.adapters.processes import CONFIG, MortalJournal
+from tests.adapters.processes import CONFIG, HANG, MortalJournal
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 OVER = frozenset({"done", "failed", "in_doubt", "resolved", "squashed", "rejected", "cancelled"})
@@ -202,7 +202,7 @@ class Trial:
         )
         run = asyncio.create_task(self._drive(agent, again=self.said_again and number > 0))
         death = asyncio.create_task(life.ended.wait())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG):
             await asyncio.wait([run, death], return_when=asyncio.FIRST_COMPLETED)
         death.cancel()
         try:
