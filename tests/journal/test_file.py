@@ -272,6 +272,33 @@ async def test_a_full_disk_begins_nothing(file: Path) -> None:
     journal.close()
 
 
+OPEN_WITH_A_LIMIT = """
+import resource, sys, time
+from pathlib import Path
+from asyncguard.journal.open import open_journal
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+began = time.monotonic()
+try:
+    open_journal(Path(sys.argv[1]))
+except Exception as error:
+    print(error)
+print(time.monotonic() - began)
+"""
+
+
+@pytest.mark.parametrize("room", [1024, 5000])
+def test_a_file_that_found_no_room_is_made_once_there_is_some(file: Path, room: int) -> None:
+    """The process that began it says at once what to do; the next one makes it."""
+    made = [sys.executable, "-c", OPEN_WITH_A_LIMIT, str(file), str(room)]
+    lines = subprocess.run(made, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said, seconds = lines.splitlines()
+    assert "free some space" in said
+    assert float(seconds) < 5
+    journal = open_journal(file)
+    assert journal.entries() == []
+    journal.close()
+
+
 async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) -> None:
     """A process that is cancelled while it acquires a thread releases it again."""
     journal, other = open_journal(file), open_journal(file)

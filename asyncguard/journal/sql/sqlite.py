@@ -40,7 +40,9 @@ _ADVICE = {
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
     sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s; let "
     "that process go on, or end it, and try again",
-    sqlite3.SQLITE_IOERR: "the disk failed; look at the system's log",
+    # Not only of a disk that fails: of a quota, and of a full one if the -shm file does not fit.
+    sqlite3.SQLITE_IOERR: "the disk is full, a quota or a limit for files is reached, or the disk "
+    "failed; free some space, and look at the system's log",
 }
 
 
