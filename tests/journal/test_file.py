@@ -286,7 +286,7 @@ print(time.monotonic() - began)
 """
 
 
-@pytest.mark.parametrize("room", [1024, 5000])
+@pytest.mark.parametrize("room", [0, 512, 1024, 5000])
 def test_a_file_that_found_no_room_is_made_once_there_is_some(file: Path, room: int) -> None:
     """The process that began it says at once what to do; the next one makes it."""
     made = [sys.executable, "-c", OPEN_WITH_A_LIMIT, str(file), str(room)]

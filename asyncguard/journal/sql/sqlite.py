@@ -100,6 +100,7 @@ class SqliteStore:
 
     def open(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
+        begins = False
         try:
             with self._translated_errors():
                 self._make_file()
@@ -120,6 +121,7 @@ class SqliteStore:
                 # commit: a power cut would lose intents.
                 self.execute("PRAGMA synchronous = FULL")
                 folder = self._lock_file(self._process_id).parent
+                begins = not folder.exists()
                 folder.mkdir(mode=0o700, exist_ok=True)
                 # Held before this process is registered: another one takes a registered process
                 # whose lock is free for dead.
@@ -131,6 +133,9 @@ class SqliteStore:
             self.commit()
         except BaseException:
             self.close()
+            if begins:  # left beside an empty file, it would say that a journal was cut off
+                with contextlib.suppress(OSError):  # another process has its lock there by now
+                    self._lock_file(self._process_id).parent.rmdir()
             raise
 
     def _make_file(self) -> None:
@@ -165,12 +170,13 @@ class SqliteStore:
 
     def _use_wal(self) -> None:
         # SQLite does not wait here: of two processes that open a new file at once, one would fail.
-        give_up = time.monotonic() + _BUSY
+        began = time.monotonic()
         while True:
             try:
                 mode = self.execute("PRAGMA journal_mode = WAL")[0][0]
-            except JournalError:
-                if time.monotonic() > give_up:
+            except JournalError as error:
+                patience = _BUSY if isinstance(error, JournalLockedError) else _NEW
+                if time.monotonic() - began > patience:
                     raise
                 time.sleep(0.01)
                 continue
