@@ -392,8 +392,8 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
         """Return the messages of a client that say what its thread does not know.
 
         A client that lost a run may have an older copy than the thread: messages that were
-        summarised or edited since. They are no edits and no new messages. The last one may be an
-        edit back to what it was.
+        summarised or edited since. They count neither as new nor as edited, but for the last one,
+        which may be an edit back to what it was.
         """
         sent: list[AnyMessage] = agui_messages_to_langchain(messages)
         news = [each for each in sent if not _contents([each]).items() <= self.has.items()]
