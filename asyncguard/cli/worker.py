@@ -20,8 +20,8 @@ from asyncguard.distributed.database_url import database_url, is_sqlite, journal
 from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_JOURNAL"
-_OF_JOURNALS, _OF_QUEUES = frozenset({"meta", "calls", "attempts", "mail"}), "workflow_status"
-"""Tables by which the file of a journal is known, and that of a queue."""
+_TABLES = frozenset({"meta", "processes", "threads", "calls", "attempts", "tokens", "mail"})
+"""Tables of a journal; a file that holds them and others may be a queue, too."""
 _MOST_AT_ONCE = 10_000
 _DESCRIPTION = """\
 Run calls for agents that send them here by a DbosExecutor. Start as many workers as you like, on as
@@ -93,8 +93,9 @@ def _check_queue(url: str, journal: str) -> None:
     with contextlib.suppress(sqlite3.Error):  # the worker says what cannot be read
         address = f"file:{quote(str(queue[0]))}?mode=ro"
         with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-    if tables >= _OF_JOURNALS and _OF_QUEUES not in tables:
+            found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            tables = {name for (name,) in found if not name.startswith("sqlite_")}
+    if tables == _TABLES:
         raise CallerError(
             f"{queue[0]} is a journal and not a queue; give --database-url the file that the "
             "agent's DbosExecutor has, and the journal by --journal."

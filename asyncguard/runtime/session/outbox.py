@@ -8,7 +8,7 @@ from asyncguard.core.event_codec import to_json
 from asyncguard.core.ledger import Ledger
 
 TOKEN = "token"
-"""Key of the writer's fencing token in a stored event, absent where there is no journal."""
+"""Key of the writer's fencing token in a stored event, absent without a journal."""
 
 
 class Outbox:
