@@ -56,7 +56,14 @@ from asyncguard.adapters.threads.checkpoints import (
     put_last,
     stored,
 )
-from asyncguard.adapters.threads.lineage import LEDGER, Lineage, changed_by_caller, rank, same
+from asyncguard.adapters.threads.lineage import (
+    LEDGER,
+    Lineage,
+    changed_by_caller,
+    is_input,
+    rank,
+    same,
+)
 from asyncguard.adapters.threads.run_lock import continued
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
@@ -70,6 +77,11 @@ _NESTED = 50
 _PATIENCE = 5.0
 """Seconds within which a checkpoint on its way is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
+TAKEN_UP = (
+    "That run has taken up the input of this one, which must not be given again: when it has "
+    "ended, run the thread with None to get its outcome."
+)
+"""Advice to a run whose input another one has read."""
 
 
 async def acquire_thread(
@@ -117,8 +129,9 @@ async def _acquire(
     own = "" if place is None else place.own
     try:
         grant = await lease.acquire(thread_of(config), known=known, stands_on=own, again=again)
-    except ThreadBusyError:
-        await undo_refused_input(config, begins=begins)
+    except ThreadBusyError as error:
+        if await undo_refused_input(config, begins=begins):
+            raise ThreadBusyError(f"{error} {TAKEN_UP}") from error
         raise
     # A run that fails in its first node leaves the thread where it was.
     left = own if place is None or not begins else place.base
@@ -199,6 +212,8 @@ async def _check_head(
             "thread where it is now, or invoke the agent with None at that checkpoint to begin "
             "a new branch there."
         )
+    if stale and place.begins and await _is_taken_up(place):
+        raise ThreadBusyError(f"Another run has continued thread {place.thread!r}. {TAKEN_UP}")
     if stale:
         raise ThreadBusyError(continued(place.thread, "read its state"))
     if place.resumed or head is None:
@@ -411,7 +426,7 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
 
 async def undo_refused_input(
     config: RunnableConfig, *, begins: bool, other: str = "", over: bool = False
-) -> None:
+) -> bool:
     """Restore the thread's head after a run of this process was refused with its input stored.
 
     Args:
@@ -419,6 +434,9 @@ async def undo_refused_input(
         begins: True if the node is the one that reads the run's input.
         other: Newest checkpoint of the run in its way, if one of this process is.
         over: True if that run has ended.
+
+    Returns:
+        True if another run has read the input, which then stays.
     """
     THREADS.refused(config)
     run = run_of(config)
@@ -426,6 +444,29 @@ async def undo_refused_input(
         await _undo_refused_fork(config, newest_of(run), base_of(run))
     elif (place := _place(config, begins=begins)) is not None:
         await _undo_refused_input(place, other, over=over)
+        return place.begins and await _is_taken_up(place)
+    return False
+
+
+async def _is_taken_up(place: _Place) -> bool:
+    """Return True if another run has read the input of this one, as a run without an input may.
+
+    It waits for the run of that input, which may be dead, and not for ever.
+    """
+    line = place.lineage
+    await place.with_own()
+    given = line.at(place.own)
+    while given is not None and not is_input(given):
+        given = await line.before(given)
+    if given is None or (place.base and id_of(given) <= place.base):
+        return False
+    for step in await _put_by_others(place, given):
+        at: CheckpointTuple | None = step
+        while at is not None and id_of(at) > id_of(given) and not is_input(at):
+            at = await line.before(at)
+        if at is not None and id_of(at) == id_of(given):
+            return True
+    return False
 
 
 async def _undo_refused_fork(config: RunnableConfig, own: str, since: str) -> None:

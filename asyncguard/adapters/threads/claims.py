@@ -19,7 +19,7 @@ from asyncguard.adapters.langgraph_internals import (
     store_nothing,
 )
 from asyncguard.adapters.threads.active_runs import THREADS, Other
-from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
+from asyncguard.adapters.threads.checkpoint_fence import TAKEN_UP, undo_refused_input
 from asyncguard.adapters.threads.checkpoints import (
     COPY_OF,
     fencing_token_of,
@@ -74,10 +74,13 @@ async def claim_thread(
     if other is None:
         return
     # Refused: neither the stored input nor a checkpoint at the end of the run may stay.
-    await undo_refused_input(
+    taken_up = await undo_refused_input(
         config, begins=begins, other=other.checkpoint, over=not other.under_way
     )
     store_nothing(config)
+    if taken_up:
+        kind = CallerError if other.under_way else ThreadBusyError
+        raise kind(f"Another run has continued thread {thread_of(config)!r}. {TAKEN_UP}")
     if other.under_way:
         raise CallerError(under_way(thread_of(config)) + _if_sent(config))
     raise ThreadBusyError(continued(thread_of(config), "read its state") + _if_sent(config))

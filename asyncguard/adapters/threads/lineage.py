@@ -116,10 +116,10 @@ class Lineage:
 
     async def is_unread_input(self, found: CheckpointTuple) -> bool:
         """Return True for the input of a run, and for the step that LangGraph puts after it."""
-        if _is_input(found):
+        if is_input(found):
             return True
         parent = parent_of(found) or ""
-        return await self.reach(parent) and _is_input(self._by_id[parent])
+        return await self.reach(parent) and is_input(self._by_id[parent])
 
     async def read_since(self, checkpoint: str) -> list[CheckpointTuple]:
         """Return the checkpoints after one, given by its id, without inputs that no node has read.
@@ -166,7 +166,8 @@ class Lineage:
         return None
 
 
-def _is_input(found: CheckpointTuple) -> bool:
+def is_input(found: CheckpointTuple) -> bool:
+    """Return True for the checkpoint that LangGraph puts for the input of a run."""
     return found.metadata.get("source") == "input"
 
 

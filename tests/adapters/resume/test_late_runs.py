@@ -21,7 +21,7 @@ from asyncguard.runtime import proposals
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.testing import calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, Outcome
-from tests.adapters.processes import HANG, Machine, Process
+from tests.adapters.processes import HANG, Machine, Process, until
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 STEPS = [2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow), 6]
@@ -178,6 +178,54 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     state = await heir.agent.graph.aget_state(PLACE)
     assert "paid x" in str(state.values["messages"])
     assert made == ["x"]
+    machine.close()
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new thread", "known thread"])
+@pytest.mark.parametrize("ends", [False, True], ids=["at work", "ended"])
+async def test_a_message_that_a_run_without_one_has_taken_up_is_not_to_be_sent_again(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: bool, known: bool
+) -> None:
+    """Its own run stands still for longer than the other waits, and is told so; else it would be paid twice."""
+    monkeypatch.setattr(claims, "_LOOKS_FOR_FIRST_NODE", 20)
+    saver, made, enough = Halting(), list[str](), asyncio.Event()
+
+    async def pay(item: str) -> str:
+        """Pay, and wait until the test says that it is enough."""
+        made.append(item)
+        await enough.wait()
+        return f"paid {item}"
+
+    def payer(messages: Any, _: Any) -> Any:
+        return calls(("pay", {"item": "x"})) if messages[-1].text == "Pay x." else "It is done."
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    late, heir = (
+        machine.process([pay], [ToolSpec(name="pay")], *([payer] * 9), config=PATIENT)
+        for _ in range(2)
+    )
+    async with asyncio.timeout(HANG):
+        if known:
+            await late.say("Hello.", durability="sync")
+            await asyncio.to_thread(late.journal.entries)  # runs after the queued release
+        saver.left = 1
+        late.begin("Pay x.", durability="sync")
+        await saver.reached.wait()
+        heir.run = asyncio.create_task(heir.go_on(durability="sync"))
+        await until(lambda: bool(made))
+        if ends:
+            enough.set()
+            await heir.run
+        saver.go_on.set()
+        assert late.run is not None
+        with pytest.raises(ThreadBusyError, match="must not be given again"):
+            await late.run
+        enough.set()
+        await heir.run
+        outcome = await patient(lambda: late.go_on(durability="sync"))
+    assert outcome.last == "It is done."
+    assert made == ["x"]
+    assert sum(message.text == "Pay x." for message in outcome.messages) == 1
     machine.close()
 
 
