@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 from asyncguard_benchmark.commands.output import notice
 from asyncguard_benchmark.errors import BenchmarkError
@@ -100,18 +101,26 @@ def _side_by_side(options: Namespace, parts: Sequence[Part]) -> Counted:
     """
     context = multiprocessing.get_context("fork")
     readers: list[Connection] = []
-    for part in parts[1:]:
-        reader, writer = context.Pipe(duplex=False)
-        context.Process(target=_send, args=(options, part, writer), daemon=True).start()
-        writer.close()
-        readers.append(reader)
-    found = _count(options, parts[0])
-    for reader in readers:
-        later = reader.recv()
-        if later is None:
-            raise _InOrderError
-        found.join(later)
-    return found
+    processes: list[BaseProcess] = []
+    try:
+        for part in parts[1:]:
+            reader, writer = context.Pipe(duplex=False)
+            process = context.Process(target=_send, args=(options, part, writer), daemon=True)
+            process.start()
+            writer.close()
+            readers.append(reader)
+            processes.append(process)
+        found = _count(options, parts[0])
+        for reader in readers:
+            later = reader.recv()
+            if later is None:
+                raise _InOrderError
+            found.join(later)
+        return found
+    finally:
+        for each in processes:
+            each.kill()  # one that is not done is not needed
+            each.join()
 
 
 def _send(options: Namespace, part: Part, writer: Connection) -> None:
