@@ -1,7 +1,9 @@
 """Every middleware of LangChain beside the guard, in each place that the table of the documents allows."""
 
 import asyncio
+import gc
 import logging
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +56,16 @@ def test_it_works_where_the_table_says(row: Beside, before: bool) -> None:
         row.check(run)
     elif row.otherwise is not None:
         row.otherwise(row.play(before=before))
+    if row.name == "ShellToolMiddleware":
+        _end_of_shells()
+
+
+def _end_of_shells() -> None:
+    """Wait until the pipes of shells are gone: what Python says of them belongs to no other test."""
+    for thread in threading.enumerate():
+        if "_enqueue_stream" in thread.name:
+            thread.join(timeout=60)
+    gc.collect()
 
 
 def test_the_provider_s_search_has_to_stand_before_the_guard() -> None:
