@@ -109,7 +109,7 @@ def test_what_depends_on_earlier_lines_is_told_as_by_one_process(
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_costs_time_and_no_episode(episodes: Path) -> None:
-    """What it would have counted is counted again."""
+    """Its part is counted again."""
     words = ["score", str(episodes), "--json", "--jobs"]
     *killed, forked = said([*words, "3"], how="die")
     assert forked == 1

@@ -1,4 +1,4 @@
-"""What `bench score` counts of a file, in several processes where the file is long."""
+"""Counting for `bench score`: in several processes where the file is long."""
 
 import multiprocessing
 import os
@@ -35,7 +35,7 @@ class _InOrderError(BenchmarkError):
 
 @dataclass(kw_only=True)
 class Counted:
-    """What was counted of a file, or of a part of it."""
+    """Counts of a file, or of a part of it."""
 
     tally: Tally = field(default_factory=Tally)
     split: dict[Group, Breakdown] = field(default_factory=dict)

@@ -41,7 +41,7 @@ _COMMAND = "command"
 _FAILURE = "failure"
 """The only key of a line that says which episode the infrastructure ended."""
 _COMPOSITION_BEGINS = b'{"composition": {"id": '
-"""How a line that says what a composition is begins where a `Journal` wrote it."""
+"""Beginning of the line of a composition, as a `Journal` writes it."""
 _BUFFER = 2**17
 """Bytes that are read at once: several lines, as one has about 20,000."""
 _BEGINS = (b'{"composition": {', b'{"command": ["', b'{"failure": {')

@@ -73,7 +73,7 @@ class Tally:
         return judged
 
     def join(self, later: "Tally") -> None:
-        """Count what another tally has counted, after one's own."""
+        """Add the counts of another tally after one's own."""
         for group, scores in later._scores.items():  # noqa: SLF001 - of its own class
             self._scores.setdefault(group, []).extend(scores)
         for group, seconds in later._seconds.items():  # noqa: SLF001 - of its own class

@@ -46,7 +46,7 @@ class Verdicts:
         self.sources.append(sources)
 
     def join(self, later: "Verdicts") -> None:
-        """Count what has been counted elsewhere, after one's own."""
+        """Add counts made elsewhere after one's own."""
         self.said += later.said
         self.sources += later.sources
 
@@ -185,7 +185,7 @@ class Breakdown:
             )
 
     def join(self, later: "Breakdown") -> None:
-        """Count what has been counted elsewhere, after one's own."""
+        """Add counts made elsewhere after one's own."""
         self.solved |= later.solved
         self.sources |= later.sources
         self._whole.join(later._whole)  # noqa: SLF001 - of its own class, as below
