@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncguard.adapters.ag_ui import AgUiAgent
+    from asyncguard.adapters.ag_ui.agent import AgUiAgent
     from asyncguard.adapters.graph.builder import build_agent
     from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
     from asyncguard.adapters.middleware.older_threads import acontinue_older, continue_older
@@ -89,7 +89,7 @@ _HOMES = {
     "adapters.middleware.state_schema": ("AgentInput", "GuardState"),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
-    "adapters.ag_ui": ("AgUiAgent",),
+    "adapters.ag_ui.agent": ("AgUiAgent",),
     "adapters.ui_events": (
         "CallEvent",
         "QuestionEvent",
@@ -104,7 +104,7 @@ _HOMES = {
     "observability.trace_file": ("TraceFile",),
     "recovery.diagnosis": ("Observation",),
 }
-_EXTRAS = {"adapters.ag_ui": "ag_ui_langgraph", "distributed.executor": "dbos"}
+_EXTRAS = {"adapters.ag_ui.agent": "ag_ui_langgraph", "distributed.executor": "dbos"}
 """Module to the package that it needs, whose name, with hyphens, is that of the extra."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -25,20 +25,14 @@ from langchain_core.runnables.config import set_config_context
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Command, Interrupt, interrupt
 
-from asyncguard.adapters.langgraph_internals import (
+from asyncguard.adapters.langgraph_internals.answers import (
     INTERRUPT_ID,
     answer_beside_update,
     answer_waits,
     answers_of,
     asked_before,
     asking_with,
-    base_of,
     count_questions,
-    input_of,
-    outermost_input_of,
-    questions_and_answers,
-    run_of,
-    saver_of,
     scratchpad_of,
     store_answers,
     stored_answers,
@@ -47,6 +41,10 @@ from asyncguard.adapters.langgraph_internals import (
     used_answer,
     waiting_answer,
 )
+from asyncguard.adapters.langgraph_internals.checkpoints import questions_and_answers
+from asyncguard.adapters.langgraph_internals.keys import saver_of
+from asyncguard.adapters.langgraph_internals.run import input_of, outermost_input_of, run_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import base_of
 from asyncguard.adapters.threads.checkpoints import (
     of_thread,
     original_of,

@@ -7,7 +7,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from asyncguard.adapters.langgraph_internals import channels_of, input_of, saver_of, update_of
+from asyncguard.adapters.langgraph_internals.answers import update_of
+from asyncguard.adapters.langgraph_internals.keys import channels_of, saver_of
+from asyncguard.adapters.langgraph_internals.run import input_of
 from asyncguard.adapters.run_input import read_cancelled
 from asyncguard.adapters.state import read_messages
 from asyncguard.adapters.threads.runnable_config import thread_of

@@ -11,7 +11,8 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 
-from asyncguard.adapters.langgraph_internals import run_of, when_over_with
+from asyncguard.adapters.langgraph_internals.run import run_of
+from asyncguard.adapters.langgraph_internals.run_end import when_over_with
 from asyncguard.core.ledger import Ledger
 from asyncguard.observability.observer import ModelCall
 from asyncguard.runtime.engine import Engine

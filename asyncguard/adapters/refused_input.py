@@ -21,13 +21,9 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from asyncguard.adapters.langgraph_internals import (
-    base_of,
-    input_of,
-    run_of,
-    store_nothing,
-    update_of,
-)
+from asyncguard.adapters.langgraph_internals.answers import update_of
+from asyncguard.adapters.langgraph_internals.run import input_of, run_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import base_of, store_nothing
 from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.run_input import (
     NO_RUN,

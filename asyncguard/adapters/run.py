@@ -33,7 +33,8 @@ from langgraph.types import Command
 from asyncguard.adapters.answer_log import asks_here, keep_question, put_back_question
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
-from asyncguard.adapters.langgraph_internals import channels_of, input_of, streams
+from asyncguard.adapters.langgraph_internals.keys import channels_of
+from asyncguard.adapters.langgraph_internals.run import input_of, streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.hand_over import is_kept_hand_over, made_whole
 from asyncguard.adapters.messages.history import (

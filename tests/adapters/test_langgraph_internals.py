@@ -32,54 +32,62 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict, override
 
 from asyncguard import build_agent
-from asyncguard.adapters.langgraph_internals import (
-    CHECKPOINTS,
-    DURABILITY,
-    INJECTION,
+from asyncguard.adapters.langgraph_internals.answers import (
     INTERRUPT_ID,
-    REPLAYED,
-    RESUMED,
     answer_beside_update,
     answer_waits,
     answers_of,
     asked_before,
     asking_with,
-    base_of,
-    before_over,
-    calls_without_answer,
-    channels_of,
-    config_of_run,
     count_questions,
-    end_whole,
-    follow_clock,
-    goes_back,
-    has_written,
-    input_of,
-    namespace_of_run,
-    newest_of,
-    next_nodes,
-    nodes_of,
-    outermost_input_of,
-    questions_and_answers,
-    questions_in,
-    run_of,
-    saver_of,
     scratchpad_of,
     store_answers,
-    store_nothing,
     stored_answers,
+    storing_of_answers,
+    take_unplaced_answer,
+    update_of,
+    used_answer,
+)
+from asyncguard.adapters.langgraph_internals.checkpoints import (
+    has_written,
+    next_nodes,
+    questions_and_answers,
+    questions_in,
+    writes_in,
+)
+from asyncguard.adapters.langgraph_internals.keys import (
+    CHECKPOINTS,
+    DURABILITY,
+    REPLAYED,
+    RESUMED,
+    channels_of,
+    config_of_run,
+    saver_of,
+)
+from asyncguard.adapters.langgraph_internals.nodes import INJECTION, nodes_of, tools_of
+from asyncguard.adapters.langgraph_internals.run import (
+    calls_without_answer,
+    goes_back,
+    input_of,
+    namespace_of_run,
+    outermost_input_of,
+    run_of,
+    streams,
+)
+from asyncguard.adapters.langgraph_internals.run_checkpoints import (
+    base_of,
+    follow_clock,
+    newest_of,
+    store_nothing,
     storing,
     storing_error,
     storing_of,
-    storing_of_answers,
-    streams,
-    take_unplaced_answer,
-    tools_of,
-    update_of,
-    used_answer,
+)
+from asyncguard.adapters.langgraph_internals.run_end import (
+    before_over,
+    end_whole,
     when_over,
     when_over_with,
-    writes_in,
 )
 from asyncguard.testing import ScriptedChatModel, scripted_tool
 

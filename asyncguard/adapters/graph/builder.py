@@ -27,7 +27,7 @@ from asyncguard.adapters.graph.input_channel import InputChannel
 from asyncguard.adapters.graph.node import Node, run_by_steps
 from asyncguard.adapters.graph.nodes import Nodes
 from asyncguard.adapters.graph.structured import StructuredFormat
-from asyncguard.adapters.langgraph_internals import DURABILITY
+from asyncguard.adapters.langgraph_internals.keys import DURABILITY
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.state import GuardedInput, GuardedOutput, GuardedState
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget

@@ -25,7 +25,7 @@ from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.locked_stream import LockedStream
 from asyncguard.adapters.graph.node import Node
 from asyncguard.adapters.graph.unseen_steps import marked
-from asyncguard.adapters.langgraph_internals import DURABILITY, SAVER, config_of_run
+from asyncguard.adapters.langgraph_internals.keys import DURABILITY, SAVER, config_of_run
 from asyncguard.adapters.refused_input import (
     check_with_stored,
     depends_on_thread,

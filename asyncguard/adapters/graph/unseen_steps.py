@@ -22,11 +22,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Command
 
-from asyncguard.adapters.langgraph_internals import (
+from asyncguard.adapters.langgraph_internals.keys import config_of_run
+from asyncguard.adapters.langgraph_internals.nodes import place_of
+from asyncguard.adapters.langgraph_internals.run import (
     asked_to_drain,
-    config_of_run,
     passes_unseen,
-    place_of,
     run_of,
     streams_outside,
 )

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.answered_calls import answers_of_others, note_answers
-from asyncguard.adapters.langgraph_internals import run_of
+from asyncguard.adapters.langgraph_internals.run import run_of
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget

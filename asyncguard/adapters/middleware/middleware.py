@@ -39,7 +39,7 @@ from pydantic import ValidationError
 from asyncguard.adapters.answered_calls import note_answers, note_removed
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
-from asyncguard.adapters.langgraph_internals import tools_of
+from asyncguard.adapters.langgraph_internals.nodes import tools_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
 from asyncguard.adapters.messages.markers import is_withheld, mark
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from asyncguard.adapters.langgraph_internals import next_nodes
+from asyncguard.adapters.langgraph_internals.checkpoints import next_nodes
 from asyncguard.adapters.thread_id import check_names_thread, check_stores_threads
 
 _FORMER = (".before_model", ".after_model")

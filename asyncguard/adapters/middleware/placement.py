@@ -9,7 +9,7 @@ import logging
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.runnables import RunnableConfig
 
-from asyncguard.adapters.langgraph_internals import nodes_of
+from asyncguard.adapters.langgraph_internals.nodes import nodes_of
 from asyncguard.errors import CallerError
 
 ONE_GUARD = (

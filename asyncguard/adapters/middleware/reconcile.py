@@ -19,10 +19,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.answered_calls import accept_answers, answers_of_others
 from asyncguard.adapters.langchain_internals import edits_of
-from asyncguard.adapters.langgraph_internals import (
-    answers_of,
-    scratchpad_of,
-)
+from asyncguard.adapters.langgraph_internals.answers import answers_of, scratchpad_of
 from asyncguard.adapters.messages.history import readable_calls_of
 from asyncguard.adapters.messages.markers import is_withheld, withheld
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE

@@ -10,15 +10,10 @@ from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from asyncguard.adapters.langgraph_internals import (
-    base_of,
-    input_of,
-    next_nodes,
-    questions_in,
-    run_of,
-    saver_of,
-    writes_in,
-)
+from asyncguard.adapters.langgraph_internals.checkpoints import next_nodes, questions_in, writes_in
+from asyncguard.adapters.langgraph_internals.keys import saver_of
+from asyncguard.adapters.langgraph_internals.run import input_of, run_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import base_of
 from asyncguard.adapters.messages.history import readable_calls_of
 from asyncguard.adapters.messages.markers import is_ours
 from asyncguard.adapters.refused_input import answers_in

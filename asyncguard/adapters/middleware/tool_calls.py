@@ -20,7 +20,7 @@ from langgraph.errors import GraphInterrupt
 from asyncguard.adapters.answer_log import PARKED, ask, store_taken_answer, void_new_answer
 from asyncguard.adapters.answered_calls import answers_of_others
 from asyncguard.adapters.approvals import resumable
-from asyncguard.adapters.langgraph_internals import written_before
+from asyncguard.adapters.langgraph_internals.run import written_before
 from asyncguard.adapters.messages.run_messages import parked
 from asyncguard.adapters.middleware.approval_prompt import (
     ARRIVAL,

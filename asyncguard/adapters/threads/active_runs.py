@@ -5,7 +5,7 @@ that read a thread at the same time, one is lost. So a run claims its thread her
 and keeps it until LangGraph ends the run in any way: with a result, at an interrupt, by an error,
 by cancellation, or because its stream is closed.
 
-LangGraph gives nodes no access to their run; see :func:`~langgraph_internals.run_of`. With a
+LangGraph gives nodes no access to their run; see :func:`~langgraph_internals.run.run_of`. With a
 version that keeps it elsewhere there are no runs here, and all checks of this module pass.
 """
 
@@ -19,19 +19,10 @@ from weakref import WeakSet, ref
 
 from langchain_core.runnables import RunnableConfig
 
-from asyncguard.adapters.langgraph_internals import (
-    Run,
-    base_of,
-    end_abandoned,
-    end_whole,
-    goes_back,
-    namespace_of_run,
-    newest_of,
-    run_of,
-    saver_of,
-    storing,
-    when_over,
-)
+from asyncguard.adapters.langgraph_internals.keys import saver_of
+from asyncguard.adapters.langgraph_internals.run import Run, goes_back, namespace_of_run, run_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import base_of, newest_of, storing
+from asyncguard.adapters.langgraph_internals.run_end import end_abandoned, end_whole, when_over
 from asyncguard.journal.port import Journal
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.runtime.portal import sync_entry

@@ -20,13 +20,8 @@ from urllib.parse import quote, urlencode
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard.adapters.langgraph_internals import (
-    CHECKPOINTS,
-    DURABILITY,
-    saver_of,
-    storing_error,
-    storing_of,
-)
+from asyncguard.adapters.langgraph_internals.keys import CHECKPOINTS, DURABILITY, saver_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import storing_error, storing_of
 from asyncguard.adapters.threads.checkpoints import stored
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import CallerError, JournalError

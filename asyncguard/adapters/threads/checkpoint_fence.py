@@ -30,21 +30,17 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from asyncguard.adapters.langgraph_internals import (
+from asyncguard.adapters.langgraph_internals.checkpoints import has_written
+from asyncguard.adapters.langgraph_internals.keys import (
     CHECKPOINTS,
     DURABILITY,
     REPLAYED,
     RESUMED,
-    base_of,
-    before_over,
-    goes_back,
-    has_written,
-    namespace_of_run,
-    newest_of,
-    run_of,
     saver_of,
-    when_over,
 )
+from asyncguard.adapters.langgraph_internals.run import goes_back, namespace_of_run, run_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import base_of, newest_of
+from asyncguard.adapters.langgraph_internals.run_end import before_over, when_over
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.threads.active_runs import THREADS
 from asyncguard.adapters.threads.checkpoints import (

@@ -12,12 +12,9 @@ import asyncio
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from asyncguard.adapters.langgraph_internals import (
-    follow_clock,
-    run_of,
-    saver_of,
-    store_nothing,
-)
+from asyncguard.adapters.langgraph_internals.keys import saver_of
+from asyncguard.adapters.langgraph_internals.run import run_of
+from asyncguard.adapters.langgraph_internals.run_checkpoints import follow_clock, store_nothing
 from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import TAKEN_UP, undo_refused_input
 from asyncguard.adapters.threads.checkpoints import (

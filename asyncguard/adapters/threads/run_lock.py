@@ -13,7 +13,8 @@ from weakref import WeakValueDictionary
 
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.langgraph_internals import Run, when_over_with
+from asyncguard.adapters.langgraph_internals.run import Run
+from asyncguard.adapters.langgraph_internals.run_end import when_over_with
 from asyncguard.adapters.threads.active_runs import THREADS, party_of
 from asyncguard.errors import CallerError, ThreadBusyError
 

@@ -25,7 +25,7 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.adapters.answer_log import asking
-from asyncguard.adapters.langgraph_internals import INJECTION
+from asyncguard.adapters.langgraph_internals.nodes import INJECTION
 from asyncguard.adapters.messages.hand_over import kept_hand_over
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text

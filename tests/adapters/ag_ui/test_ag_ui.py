@@ -1049,7 +1049,7 @@ async def test_a_text_has_the_id_of_its_own_message(frontend: Frontend, then: st
 
 def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
     """A history that is shown while a call runs has no tool message for it."""
-    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.ag_ui.shown import shown_messages
     from asyncguard.adapters.messages.markers import mark
 
     call = {"name": "slow", "args": {}, "id": "c", "type": "tool_call"}
@@ -1076,7 +1076,7 @@ def test_a_late_result_is_marked_as_one_that_was_not_late(
     first: str, state: str, status: str, kind: str | None
 ) -> None:
     """It stands in the place of the first answer: the mark of that would leave the card open."""
-    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.ag_ui.shown import shown_messages
     from asyncguard.adapters.messages.markers import mark
 
     call = {"name": "slow", "args": {}, "id": "c", "type": "tool_call"}
@@ -1097,7 +1097,7 @@ def test_a_late_result_is_marked_as_one_that_was_not_late(
 @pytest.mark.parametrize("kind", [None, "interim", "question", "ended"])
 def test_what_the_model_said_is_shown(kind: str | None) -> None:
     """A text said too early, a question to the user, and the end of a run are marked and stay."""
-    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.ag_ui.shown import shown_messages
     from asyncguard.adapters.messages.markers import mark
 
     said = AIMessage("Which?", id="a", additional_kwargs={} if kind is None else mark(kind))

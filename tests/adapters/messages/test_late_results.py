@@ -162,7 +162,7 @@ def history(content: Any, *ids: str) -> list[AnyMessage]:
 def test_an_ag_ui_client_is_shown_them(content: Any, expected: list[str]) -> None:
     """Each on its own card; a message that cannot be read ends no run."""
     pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
-    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.ag_ui.shown import shown_messages
 
     ids = [f"c{number}" for number in range(len(expected))]
     shown = shown_messages(history(content, *ids))
@@ -174,7 +174,7 @@ def test_an_ag_ui_client_is_shown_them(content: Any, expected: list[str]) -> Non
 def test_an_ag_ui_client_is_shown_all_blocks_of_a_result_that_came_at_once() -> None:
     """As the event of its card has them: texts joined, others as JSON."""
     pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
-    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.ag_ui.shown import shown_messages
 
     call = {"name": "scan", "args": {}, "id": "c", "type": "tool_call"}
     answer = ToolMessage([text("Rome\n"), IMAGE, "Mira"], tool_call_id="c")
