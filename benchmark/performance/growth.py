@@ -36,6 +36,7 @@ PEERS = (
     Entry(peer="create_agent:PLAIN"),
     Entry(peer=_BASE),
     Entry(peer="create_agent:DELTA", reference=_BASE),
+    Entry(peer="langgraph_loop:LOOP_SAVED", reference=_BASE),
     Entry(peer="deep_agent:SAVED", reference=_BASE),
     Entry(peer="guarded_graph:GRAPH"),
     Entry(peer="guarded_graph:GRAPH_SAVED", reference=_BASE),

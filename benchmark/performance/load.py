@@ -21,8 +21,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from asyncguard import AsyncGuardMiddleware, Journal, build_agent, open_journal
 from chat import ScriptedChat
 from measure import UnsoundRunError, uncertainty
+from peers.create_agent import empty_middleware
 from peers.graphs import open_saver
 from peers.guarded_graph import CONFIG
+from peers.guarded_middleware import HOOKS
+from peers.langgraph_loop import loop
 from script import ANSWER, QUESTION, TOOL_DESCRIPTION, TOOL_NAME
 from settings import Settings
 from table import Reference, Row, row
@@ -124,11 +127,26 @@ def _middleware(
     )
 
 
+def _loop(crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, _: Journal | None) -> Any:
+    return loop(crowd.model(), crowd.tool(), saver)
+
+
+def _empty_hooks(crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, _: Journal | None) -> Any:
+    return create_agent(
+        crowd.model(), [crowd.tool()], middleware=[empty_middleware(HOOKS)], checkpointer=saver
+    )
+
+
 PEERS: Mapping[str, Make] = {
     _BASE: _plain,
     "build_agent": _graph,
     "AsyncGuardMiddleware": _middleware,
 }
+FLOORS: Mapping[str, Make] = {
+    "hand-written StateGraph": _loop,
+    "create_agent, the same hooks empty": _empty_hooks,
+}
+"""What each front end stands on, with nothing in it."""
 
 
 @asynccontextmanager
@@ -146,14 +164,15 @@ async def _opened(make: Make, crowd: Crowd, folder: Path | None) -> AsyncIterato
 def measure(settings: Settings) -> list[Row]:
     """Measure the slowest hundredth of threads at once, and what a long row of threads leaves in the process."""
     rows: list[Row] = []
+    peers = {**PEERS, **FLOORS}
     for stored in (False, True):
         place = "SQLite and journal" if stored else "in memory"
         settings.note(
             f"load: {settings.at_once} threads at once, {place}, {settings.long_repeats} rounds at most"
         )
-        found: dict[str, list[float]] = {name: [] for name in PEERS}
+        found: dict[str, list[float]] = {name: [] for name in peers}
         for _ in range(settings.long_repeats):
-            for name, make in PEERS.items():
+            for name, make in peers.items():
                 found[name].append(asyncio.run(_slowest(make, settings.at_once, stored=stored)))
             if all(
                 uncertainty(found[name], found[_BASE]) <= settings.precision for name in _LIMITS

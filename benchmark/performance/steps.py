@@ -28,6 +28,8 @@ VOLATILE = (
 DURABLE = (
     Entry(peer=_DURABLE_BASE),
     Entry(peer="create_agent:DELTA", reference=_DURABLE_BASE),
+    Entry(peer="langgraph_loop:LOOP_SAVED", reference=_DURABLE_BASE),
+    Entry(peer="guarded_middleware:EMPTY_HOOKS_DELTA", reference=_DURABLE_BASE),
     Entry(peer="deep_agent:SAVED", reference=_DURABLE_BASE),
     Entry(peer="guarded_graph:GRAPH_SAVED", reference=_DURABLE_BASE, limit=0.9),
     Entry(peer="guarded_graph:GRAPH_JOURNALED", reference=_DURABLE_BASE, limit=1.05),

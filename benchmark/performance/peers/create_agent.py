@@ -69,10 +69,12 @@ def empty_middleware(names: Iterable[str]) -> Middleware:
     return kind()
 
 
-def with_empty_hooks(names: Iterable[str]) -> Build:
+def with_empty_hooks(names: Iterable[str], **options: Any) -> Build:
     """Return a builder of `create_agent` under middleware that has the named hooks and does nothing in them."""
     hooks = tuple(names)
-    return lambda script, saver: agent(script, saver, middleware=[empty_middleware(hooks)])
+    return lambda script, saver: agent(
+        script, saver, middleware=[empty_middleware(hooks)], **options
+    )
 
 
 def agent(script: Script, saver: BaseCheckpointSaver[Any] | None, **options: Any) -> Any:
@@ -82,19 +84,22 @@ def agent(script: Script, saver: BaseCheckpointSaver[Any] | None, **options: Any
     )
 
 
-def _fold(messages: list[AnyMessage], writes: Sequence[Any]) -> Any:
+def fold(messages: list[AnyMessage], writes: Sequence[Any]) -> Any:
+    """Return a history with the writes of a step."""
     result: Any = messages
     for write in writes:
         result = add_messages(result, write)
     return result
 
 
-class _DeltaState(AgentState[Any]):
-    messages: Annotated[list[AnyMessage], DeltaChannel(_fold)]
+class DeltaState(AgentState[Any]):
+    """State that stores of its messages what is new."""
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(fold)]
 
 
 def _with_delta_channel(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
-    return agent(script, saver, state_schema=_DeltaState)
+    return agent(script, saver, state_schema=DeltaState)
 
 
 PLAIN = graph_peer("create_agent", agent)

@@ -9,7 +9,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from asyncguard import AsyncGuardMiddleware, Journal
 from chains import Chains, Work
 from chat import scripted_tool
-from peers.create_agent import agent, overridden_hooks, with_empty_hooks
+from peers.create_agent import DeltaState, agent, overridden_hooks, with_empty_hooks
 from peers.graphs import graph_peer, saved_graph_peer
 from peers.guarded_graph import CONFIG, journaled_graph_peer
 from script import Script
@@ -37,8 +37,11 @@ GUARDED_SYNC = saved_graph_peer(
 GUARDED_SYNC_JOURNALED = journaled_graph_peer(
     "AsyncGuardMiddleware+its state", _guarded_with_its_state, durability="sync"
 )
-EMPTY_HOOKS = graph_peer(
-    "create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware))
+HOOKS = overridden_hooks(AsyncGuardMiddleware)
+EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(HOOKS))
+EMPTY_HOOKS_DELTA = saved_graph_peer(
+    "create_agent+DeltaChannel, the same hooks empty",
+    with_empty_hooks(HOOKS, state_schema=DeltaState),
 )
 
 

@@ -3,12 +3,15 @@
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 
-from chat import scripted_chat, scripted_tool
-from peers.graphs import graph_peer
+from chat import ScriptedChat, scripted_chat, scripted_tool
+from peers.create_agent import fold
+from peers.graphs import graph_peer, saved_graph_peer
 from script import Script
 
 
@@ -16,14 +19,31 @@ class _Messages(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
-def _hand_written(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
-    model, tool = scripted_chat(script), scripted_tool(script)
+class _Deltas(TypedDict):
+    messages: Annotated[list[AnyMessage], DeltaChannel(fold)]
 
-    async def think(state: _Messages) -> dict[str, Any]:
+
+def _hand_written(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    return loop(scripted_chat(script), scripted_tool(script), saver, _Messages)
+
+
+def _with_delta_channel(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    return loop(scripted_chat(script), scripted_tool(script), saver)
+
+
+def loop(
+    model: ScriptedChat,
+    tool: BaseTool,
+    saver: BaseCheckpointSaver[Any] | None,
+    schema: type[Any] = _Deltas,
+) -> Any:
+    """Return a graph of a model and a tool, with nothing beside them."""
+
+    async def think(state: Any) -> dict[str, Any]:
         return {"messages": [await model.ainvoke(state["messages"])]}
 
-    async def act(state: _Messages) -> dict[str, Any]:
-        calls = state["messages"][-1].tool_calls  # type: ignore[union-attr]  # only an assistant message leads here
+    async def act(state: Any) -> dict[str, Any]:
+        calls = state["messages"][-1].tool_calls
         return {
             "messages": [
                 ToolMessage(await tool.ainvoke(call["args"]), tool_call_id=call["id"])
@@ -32,10 +52,10 @@ def _hand_written(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any
         }
 
     # Asynchronous: LangGraph hands a plain function to a thread, which costs 18 % of a step.
-    async def more(state: _Messages) -> str:
-        return "act" if state["messages"][-1].tool_calls else END  # type: ignore[union-attr]
+    async def more(state: Any) -> str:
+        return "act" if state["messages"][-1].tool_calls else END
 
-    graph = StateGraph(_Messages)
+    graph = StateGraph(schema)
     graph.add_node("think", think)
     graph.add_node("act", act)
     graph.add_edge(START, "think")
@@ -64,4 +84,10 @@ def _super_steps(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
 
 
 LOOP = graph_peer("hand-written StateGraph", _hand_written)
+LOOP_SAVED = saved_graph_peer(
+    "hand-written StateGraph+DeltaChannel",
+    _with_delta_channel,
+    durability="sync",
+)
+"""As `build_agent` stores its steps, with nothing but a model and a tool in them: less than this no graph can have."""
 SUPER_STEP = graph_peer("an empty super-step", _super_steps)
