@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any, cast
 
@@ -68,10 +68,6 @@ class Shelf:
 
     def poll(self) -> None:
         """Do nothing."""
-
-    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Recover nothing."""
-        return {}
 
     def health(self) -> Health:
         """Report to be well."""

@@ -1,7 +1,7 @@
 """The checks of the ports pass what ships and catch what is broken."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,11 +130,6 @@ class Rosy(LocalExecutor):
         return Health(alive=True, pending=0)
 
 
-class Inventive(LocalExecutor):
-    async def recover(self, keys: Collection[str]) -> dict[str, int]:
-        return dict.fromkeys(keys, 1)
-
-
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -150,7 +145,6 @@ class Inventive(LocalExecutor):
         (Unclosed, "closed"),
         (Deaf, "began after close"),
         (Rosy, "health"),
-        (Inventive, "never started"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -12,7 +12,7 @@ Each job is reported through ``done`` exactly once: by its own end (:meth:`Local
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -99,10 +99,6 @@ class LocalExecutor:
 
     def poll(self) -> None:
         """Do nothing: each task reports its own end."""
-
-    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Return nothing: a task ends with its process; the journal knows its result."""
-        return {}
 
     def health(self) -> Health:
         """Return the health: alive until closed."""

@@ -101,18 +101,6 @@ class Executor(Protocol):
         """Report completions that are not pushed; the engine calls it before it collects."""
         ...
 
-    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Return the latest attempts, by key, of the calls that the executor kept from before.
-
-        Such an attempt was started by an earlier process and waits, runs or has ended where the
-        executor keeps it. Starting a job of that key and attempt again runs nothing twice: the job
-        completes with the result of the kept attempt.
-
-        Args:
-            keys: Keys of calls.
-        """
-        ...
-
     def health(self) -> Health:
         """Return the health of the executor, as far as it is known without waiting."""
         ...
@@ -122,7 +110,7 @@ class Executor(Protocol):
 
         Jobs that have not begun complete as cancelled, ``started=False``, and so does every job
         that is started later. Jobs that run in this process continue and complete. Jobs that run
-        elsewhere continue, and :meth:`recover` of a later process returns them.
+        elsewhere continue.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
@@ -116,10 +116,6 @@ class TickExecutor:
     def cancel(self, key: str) -> bool:
         """Return False: an issued call cannot be taken back, as its effect has happened."""
         return False
-
-    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Return nothing: an episode is one process."""
-        return {}
 
     def health(self) -> Health:
         """Return the health of the executor: alive for as long as the episode."""
