@@ -304,7 +304,8 @@ class Lease:
         return ThreadBusyError(
             f"Another process acquired thread {self._named!r} because this one did not renew its "
             "lease in time, or lost its connection; the calls made here since are in the journal. "
-            "Run the thread again to continue from the other process's state."
+            "Run the thread with None to continue from the other process's state; look whether it "
+            "holds this run's input before you give that again."
         )
 
     def stand_on(self, checkpoint: str) -> None:
