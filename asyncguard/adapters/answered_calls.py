@@ -12,7 +12,7 @@ from asyncguard.adapters.langchain_internals import is_decision
 from asyncguard.adapters.messages.history import calls_of
 from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.messages.render import NOT_RUN, text_of
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why

@@ -27,7 +27,7 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard import GuardConfig, Ports, Timing, ToolSpec
 from asyncguard.adapters.messages.history_cache import HistoryCache
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.state import Thread
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState

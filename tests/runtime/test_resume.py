@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 import asyncguard
 from asyncguard.adapters.messages.history_cache import HistoryCache
 from asyncguard.adapters.middleware.reconcile import take_answers
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.state import Thread
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState

@@ -96,6 +96,19 @@ def test_no_other_module_writes_what_a_session_holds() -> None:
     assert found == {}
 
 
+def test_no_adapter_but_the_run_reaches_a_session() -> None:
+    """The session of a run is for the modules of `adapters/run`; the others use the run's methods and functions."""
+    adapters = ROOT / "adapters"
+    found = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted(adapters.rglob("*.py"))
+        if path.parent != adapters / "run"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "session"
+    }
+    assert found == set()
+
+
 @pytest.mark.parametrize(
     "source",
     [

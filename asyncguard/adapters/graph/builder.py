@@ -28,7 +28,8 @@ from asyncguard.adapters.graph.node import Node, run_by_steps
 from asyncguard.adapters.graph.nodes import Nodes
 from asyncguard.adapters.graph.structured import StructuredFormat
 from asyncguard.adapters.langgraph_internals.keys import DURABILITY
-from asyncguard.adapters.run import Run, Threads
+from asyncguard.adapters.run.run import Run
+from asyncguard.adapters.run.threads import Threads
 from asyncguard.adapters.state import GuardedInput, GuardedOutput, GuardedState
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.declare import as_journal_target, as_tools, specs_of

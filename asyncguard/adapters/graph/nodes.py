@@ -38,14 +38,28 @@ from asyncguard.adapters.messages.run_messages import (
     view_message,
 )
 from asyncguard.adapters.refused_input import check_input_of
-from asyncguard.adapters.run import Run, Runner, Threads
+from asyncguard.adapters.run.answers import (
+    cancel_alone,
+    cancel_at_question,
+    cancel_with_answer,
+    enter_answer,
+    is_cancelling,
+    refuse_held,
+)
+from asyncguard.adapters.run.hand_over import complete_hand_over
+from asyncguard.adapters.run.questions import may_begin_here, raise_question
+from asyncguard.adapters.run.run import Run
+from asyncguard.adapters.run.start import begin
+from asyncguard.adapters.run.threads import Threads
+from asyncguard.adapters.run.turn import holds_text, on_model_message, on_unfit_answer
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.tools.invoke import ToolRunner
-from asyncguard.adapters.ui_events import emit, silenced
+from asyncguard.adapters.ui_events import asking_event, emit, silenced
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.scheduling import Step, has_news
+from asyncguard.runtime.dispatcher import Runner
 from asyncguard.runtime.engine import Engine
 
 State = dict[str, Any]
@@ -107,7 +121,7 @@ class Nodes:
         """Apply the input, and repair the history that an earlier run has left."""
         if run.is_inside:
             take_handed_over(run)
-        update = await run.begin()
+        update = await begin(run)
         # What has arrived or was taken back (a late result, a resolved doubt, a call of a lost
         # process, one that the message withdraws or cancels) is told before the model's next turn:
         # its calls may rest on it.
@@ -136,7 +150,7 @@ class Nodes:
             with run.inside():
                 await run.ensure_written()
                 with run.asking(self.binding.chat, self.binding.provider, whole) as asked:
-                    config = silenced(run.config) if run.holds_text else run.config
+                    config = silenced(run.config) if holds_text(run) else run.config
                     asked.answer = said = await self.binding.ask(whole, tasks, config)
         except ValidationError as error:
             said = unreadable_message(error)
@@ -149,10 +163,10 @@ class Nodes:
         reading = form.read(message) if form else Reading(judged=message)
         whole: list[AnyMessage] = [message, *reading.answers]
         if reading.unfit:
-            run.on_unfit_answer(reading.judged)
+            on_unfit_answer(run, reading.judged)
             return _to("model", run, whole)
-        turn = run.on_model_message(
-            reading.judged, self.binding.task_argument, structured=bool(reading.answers)
+        turn = on_model_message(
+            run, reading.judged, self.binding.task_argument, structured=bool(reading.answers)
         )
         emit(turn.event)
         match turn.verdict:
@@ -181,7 +195,7 @@ class Nodes:
         with run.inside():
             step = await run.advance(fresh=fresh)
             # In this execution of the node: the answer to a question is of use in no other one.
-            while step is Step.DISPATCH and run.goes_on(asker):
+            while step is Step.DISPATCH and may_begin_here(run, asker):
                 step = await run.advance(fresh=run.issue(runner) > 0)
             while step is Step.PARK and not self._resumable(run.config):
                 await run.wait_changed()  # a parked run could not be resumed: wait here
@@ -191,7 +205,7 @@ class Nodes:
     async def execute(self, run: Run) -> Any:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
         taken = await take_answer(run.config)
-        if run.cancelling and run.cancel_at_question(run.ledger.find(taken.asker)):
+        if is_cancelling(run) and cancel_at_question(run, run.ledger.find(taken.asker)):
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await store_taken_answer(run.config)
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
@@ -208,14 +222,14 @@ class Nodes:
             case Step.RECOVER:
                 return _go(run, run.recovery_due.value)
             case Step.INTERRUPT:
-                run.raise_question(next(iter(run.questions)))
+                raise_question(run, next(iter(run.questions)))
             case Step.PARK:
                 run.park()
                 return _go(run, "park")
             case Step.APPROVE if self._resumable(run.config):
                 return _go(run, "approve")
             case Step.APPROVE:  # no person can be asked
-                run.refuse_held()
+                refuse_held(run)
             case _:
                 pass
         return _go(run, "execute")
@@ -237,11 +251,11 @@ class Nodes:
         try:
             answer = interrupt(question(held))
         except GraphInterrupt:  # there is no answer yet
-            if run.cancel_alone():
+            if cancel_alone(run):
                 return _go(run, "execute")
-            run.tell_asking(held)
+            emit(asking_event(held))
             raise
-        run.enter_answer(answer, held)
+        enter_answer(run, answer, held)
         return _go(run, "execute")
 
     async def park(self, run: Run) -> Any:
@@ -251,10 +265,10 @@ class Nodes:
             try:
                 interrupt(parked(run.board))
             except GraphInterrupt:
-                if not run.cancel_alone():
+                if not cancel_alone(run):
                     raise
             else:
-                run.cancel_beside()
+                cancel_with_answer(run)
         return _go(run, "execute")
 
     # -- shared --------------------------------------------------
@@ -265,7 +279,8 @@ class Nodes:
     def _deliver(self, run: Run) -> Any:
         delivery = run.teller.deliver()
         delivery.updates = [
-            each if each.graph is None else run.handed_over(each) for each in delivery.updates
+            each if each.graph is None else complete_hand_over(run, each)
+            for each in delivery.updates
         ]
         # Before put_in_place(), which may replace the answers by the whole history.
         answers = [item for item in delivery.messages if isinstance(item, ToolMessage)]

@@ -22,7 +22,15 @@ from asyncguard.adapters.answer_log import (
 from asyncguard.adapters.answer_log import take_answer as take_from_log
 from asyncguard.adapters.approvals import named_in, question, resumable
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.answers import (
+    cancel_alone,
+    enter_answer,
+    is_cancelling,
+    refuse_held,
+    repeat_answer,
+)
+from asyncguard.adapters.run.run import Run
+from asyncguard.adapters.ui_events import asking_event, emit
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scheduling import Step, next_step
@@ -114,16 +122,16 @@ async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
         return approval_of([record.key for record in held]) if held else ""
 
     taken = await take_from_log(run.config, asker, asker_of=asker_of)
-    if taken.asker != PARKED and not run.cancelling:  # else it may refuse what is approved
+    if taken.asker != PARKED and not is_cancelling(run):  # else it may refuse what is approved
         await store_taken_answer(run.config)
     given = approvals(run.config)
     for number, (keys, answer) in enumerate(given):
         records = [record for key in keys if (record := run.ledger.find(key)) is not None]
         if number < len(given) - 1 or not (taken.answered and is_approval(taken.asker)):
-            run.repeat_answer(answer, records)  # changes nothing in the process that was given it
+            repeat_answer(run, answer, records)  # changes nothing in the process that was given it
             continue
         handlers.question = None
-        if wrong := run.enter_answer(answer, records):
+        if wrong := enter_answer(run, answer, records):
             replace_new_answer(run.config, {"approve": False, "reason": wrong})
         run.wake()
     return taken
@@ -144,14 +152,14 @@ def ask_person(
         GraphInterrupt: The question is out.
     """
     if not resumable(run.config):
-        run.refuse_held()
+        refuse_held(run)
         return
-    if run.cancel_alone():
+    if cancel_alone(run):
         handlers.question = None
         run.wake()
         return
     keys = tuple(record.key for record in records)
     handlers.ask(asker, keys)
-    run.tell_asking(records)
+    emit(asking_event(records))
     run.wake()  # so that the other wrappers see the question and stop
     ask(run.config, approval_of(keys), question(records))

@@ -10,7 +10,8 @@ from langchain_core.tools import BaseTool
 from asyncguard.adapters.answered_calls import answers_of_others, note_answers
 from asyncguard.adapters.langgraph_internals.run import run_of
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.run import Run, Threads
+from asyncguard.adapters.run.run import Run
+from asyncguard.adapters.run.threads import Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
 from asyncguard.runtime.engine import Engine

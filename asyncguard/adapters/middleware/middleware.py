@@ -85,7 +85,10 @@ from asyncguard.adapters.middleware.stopped_step import (
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due, slots_of, take_given
 from asyncguard.adapters.middleware.traced_hooks import without_threads
 from asyncguard.adapters.refused_input import check_input_of, with_input
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.hand_over import complete_hand_over
+from asyncguard.adapters.run.run import Run
+from asyncguard.adapters.run.start import begin
+from asyncguard.adapters.run.turn import edit_call, holds_text, judge_end, propose
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.declare import (
@@ -213,7 +216,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                     if handlers.after_loss or each.key not in stopped
                 ]
                 run.decide(left_open, Why.RUN_BEGINS, hands=handlers)
-                update = await run.begin(overtaken=stopped)
+                update = await begin(run, overtaken=stopped)
         # Told to a model that gave no answer: they are stored together with their events.
         update["messages"] = [
             *removed,
@@ -236,7 +239,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             try:
                 with run.leaving_on_error(), run.inside():
                     self._portal.run(run.ensure_written())
-                    with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
+                    with self._asking(run, prepared) as asked, holding(hold=holds_text(run)):
                         response = handler(prepared)
                         asked.answer = response.result[0]
                     self._portal.run(run.keep())
@@ -260,7 +263,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             try:
                 with run.leaving_on_error(), run.inside():
                     await run.ensure_written()
-                    with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
+                    with self._asking(run, prepared) as asked, holding(hold=holds_text(run)):
                         response = await handler(prepared)
                         asked.answer = response.result[0]
                     await run.keep()
@@ -351,7 +354,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         refuse_early_answer(response)
         said = all_with_usable_ids(response.result, self.engine.ports.new_id, conversation.ids)
         response.result = [*said]
-        if run.holds_text:
+        if holds_text(run):
             withhold_end(response)
 
     async def _admitted(
@@ -364,7 +367,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         update: dict[str, Any] = {}
         if not exhausted(run.board):
             said, _, _ = last_said(response.result)
-            made = run.propose(said, self._tools.task_argument)
+            made = propose(run, said, self._tools.task_argument)
             # The model has spoken since the loss.
             heard_before, handlers.after_loss = handlers.after_loss, False
             if heard_before:
@@ -407,7 +410,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if run.ledger.of_message(newest):  # unreadable calls, which were refused
             again, handlers.asked_again = handlers.asked_again == newest, ""
             return {"jump_to": "model"} if again or handlers.after_loss else None
-        turn = run.judge_end(said, structured=bool(answered))
+        turn = judge_end(run, said, structured=bool(answered))
         emit(turn.event)
         if is_withheld(said):
             # Also if nothing is open any more, as after a crash: the model is asked for its answer.
@@ -481,7 +484,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             if not written_by_reviewer(request, run.config):
                 return await self._changed(run, record, request, handler)
             now = request.tool_call
-            run.edit(record, now["name"], now["args"], task_argument)
+            edit_call(run, record, now["name"], now["args"], task_argument)
         run.board.ends_runs(
             name for name, tool in self._tools.by_name.items() if tool.return_direct
         )
@@ -519,7 +522,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not record.open:
             handlers.drop(record.key)
         if command is not None and command.graph is not None:
-            return cast(Command[Any], run.handed_over(command))
+            return cast(Command[Any], complete_hand_over(run, command))
         ending = self._direct_end(run)
         if command is None and not ending and not record.edited:
             return message

@@ -19,7 +19,7 @@ from asyncguard.adapters.answer_log import asking
 from asyncguard.adapters.langgraph_internals.run import calls_without_answer
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery
-from asyncguard.adapters.run import Run, Runner
+from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.state import fold_messages
 from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
 from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
@@ -34,6 +34,7 @@ from asyncguard.core.results import Failure, Result
 from asyncguard.core.scheduling import dispatchable
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.runtime.attempts import Attempt
+from asyncguard.runtime.dispatcher import Runner
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 

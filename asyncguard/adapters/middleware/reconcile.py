@@ -23,7 +23,8 @@ from asyncguard.adapters.langgraph_internals.answers import answers_of, scratchp
 from asyncguard.adapters.messages.history import readable_calls_of
 from asyncguard.adapters.messages.markers import is_withheld, withheld
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.run import Run
+from asyncguard.adapters.run.turn import judge_left
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
@@ -252,7 +253,7 @@ def left_text(run: Run, state: Mapping[str, Any]) -> list[BaseMessage]:
         return []
     if is_withheld(said):
         return [RemoveMessage(id=newest)]
-    turn = run.judge_left(said)
+    turn = judge_left(run, said)
     if turn is None:
         return []
     emit(turn.event)

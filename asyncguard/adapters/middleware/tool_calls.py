@@ -17,7 +17,13 @@ from collections.abc import Mapping
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.answer_log import PARKED, ask, store_taken_answer, void_new_answer
+from asyncguard.adapters.answer_log import (
+    PARKED,
+    ask,
+    asks_here,
+    store_taken_answer,
+    void_new_answer,
+)
 from asyncguard.adapters.answered_calls import answers_of_others
 from asyncguard.adapters.approvals import resumable
 from asyncguard.adapters.langgraph_internals.run import written_before
@@ -30,7 +36,20 @@ from asyncguard.adapters.middleware.approval_prompt import (
     take_answer,
 )
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.run import Run
+from asyncguard.adapters.run.answers import (
+    cancel_alone,
+    cancel_at_question,
+    cancel_with_answer,
+    is_cancelling,
+)
+from asyncguard.adapters.run.hand_over import hands_over
+from asyncguard.adapters.run.questions import (
+    give_up_questions,
+    next_to_ask,
+    repeat_question,
+    take_question,
+)
+from asyncguard.adapters.run.run import Run
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
@@ -72,8 +91,8 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     while True:
         with run.inside():
             step = await wait_for_turn(run, handlers, record)
-            hands_over = step is Step.APPROVE and run.hands_over(record)
-            if hands_over and await _decided_before_handing_over(run, handlers, record):
+            ends_run = step is Step.APPROVE and hands_over(run, record)
+            if ends_run and await _decided_before_handing_over(run, handlers, record):
                 continue  # what was approved meanwhile is issued, and may end at once
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
@@ -117,11 +136,11 @@ async def take_given(run: Run, handlers: PendingHandlers, asker: str) -> None:
     """
     taken = await take_answer(run, handlers, asker)
     if taken == (PARKED, True):  # the value of the resume is not used
-        run.cancel_beside()
+        cancel_with_answer(run)
         return
     out = run.ledger.find(taken.asker)
-    if run.cancelling:
-        if out is not None and run.cancel_at_question(out):
+    if is_cancelling(run):
+        if out is not None and cancel_at_question(run, out):
             void_new_answer(run.config)
         await store_taken_answer(run.config)
 
@@ -146,7 +165,7 @@ async def _rest(run: Run, handlers: PendingHandlers) -> None:
             case Step.PARK if not resumable(run.config):
                 await run.wait_changed()
             case Step.PARK if not run.has_news:
-                if not run.cancel_alone():
+                if not cancel_alone(run):
                     run.park()
                     ask(run.config, PARKED, parked(run.board))
             case Step.PARK:
@@ -236,7 +255,7 @@ def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> N
     if asked is None or not asked.out:
         return
     asks = own.open and own.state is not CallState.PENDING and run.board.asks_person(own)
-    if own.state in _WAITING or asks or run.hands_over(own):
+    if own.state in _WAITING or asks or hands_over(run, own):
         asked.stopped.add(own.key)
         if asks:
             handlers.stop(own.key)  # no other wrapper runs it: its question would find none
@@ -250,12 +269,12 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         True to continue to wait for the turn.
     """
     if own is not None and own.key in run.questions:
-        if not run.asked_here(own.key):
-            run.repeat_question(own.key)
+        if not asks_here(run.config, own.key):
+            repeat_question(run, own.key)
             return True
         handlers.stop(own.key)  # the answer comes with the handler of the wrapper's next execution
         handlers.ask(own.key)
-        stopping = run.take_question(own.key)
+        stopping = take_question(run, own.key)
         run.wake()  # so that the wrappers whose tools would ask next stop, too
         raise stopping
     if own is None:
@@ -263,12 +282,12 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         return True
     for key in tuple(run.questions):
         if handlers.leave_to_hook(run.ledger.record(key)):
-            run.repeat_question(key)
+            repeat_question(run, key)
             return True
     _stop_at_question(run, handlers, own)
     asking = [run.ledger.record(key) for key in run.questions]
     comes = any(handlers.may_come(each) and not each.placeholder for each in asking)
-    concerned = own.state in _WAITING or run.board.asks_person(own) or run.hands_over(own)
+    concerned = own.state in _WAITING or run.board.asks_person(own) or hands_over(run, own)
     if own.state is not CallState.PENDING and not (comes and concerned):
         return False
     await run.wait_changed()
@@ -282,13 +301,13 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
         GraphInterrupt: The person has not answered.
     """
     for key in tuple(run.questions) if resumable(run.config) else ():
-        if not run.asked_here(key):
+        if not asks_here(run.config, key):
             if handlers.holds(key) and run.board.asks_person(run.ledger.record(key)):
-                run.repeat_question(key)
+                repeat_question(run, key)
         else:
             handlers.ask("")
-            raise run.take_question(key)
-    run.give_up_questions()
+            raise take_question(run, key)
+    give_up_questions(run)
 
 
 def _stored_answers(run: Run) -> Mapping[str, Answer]:
@@ -328,7 +347,7 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
             return None
     if await run.wait_changed(max(run.board.config.timing.grace, 0.0 if full else ARRIVAL)):
         return None
-    first = run.next_to_ask(handlers.absent)
+    first = next_to_ask(run, handlers.absent)
     if first is not None and first is not own and not handlers.holds(first.key):
         handlers.late.add(first.key)  # the tool that would ask next does not wait for it
         return None

@@ -117,7 +117,7 @@ def test_a_stream_that_is_not_asked_for_makes_no_event(
     def built(*_: Any) -> None:
         raise AssertionError("an event was built")
 
-    monkeypatch.setattr("asyncguard.adapters.run.ui_events", built)
+    monkeypatch.setattr("asyncguard.adapters.run.run.ui_events", built)
     assert pair(agent_of).run("Look up x and y.").last == "Both."
     with pytest.raises(AssertionError, match="was built"):
         streamed(pair(agent_of), ONE)
