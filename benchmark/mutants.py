@@ -46,7 +46,7 @@ PARTS = {
         (
             "core/resume_policy.py",
             "core/resume_terms.py",
-            "runtime/resume.py",
+            "runtime/resume",
             "runtime/session/session.py::lost",
             "runtime/session/session.py::_catch_up",
         ),

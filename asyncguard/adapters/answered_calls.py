@@ -16,7 +16,7 @@ from asyncguard.adapters.run.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
-from asyncguard.runtime.resume import Answer
+from asyncguard.runtime.resume.case import Answer
 
 
 def answers_of_others(

@@ -23,7 +23,7 @@ from asyncguard.runtime.attempts import Attempt, attempt_of
 from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard.runtime.late_results import record_late_end, resolved_late, took_own_end
 from asyncguard.runtime.recovery_driver import ask_again, handle_completion, may_begin
-from asyncguard.runtime.resume import resolve
+from asyncguard.runtime.resume.resolve import resolve
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import apply_signals, intent_of
 

@@ -31,7 +31,8 @@ from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion
 from asyncguard.guards.call_names import labels
-from asyncguard.runtime.resume import HELD_BACK, Circumstances, resolve, resolve_all, undecided
+from asyncguard.runtime.resume.case import HELD_BACK, Circumstances
+from asyncguard.runtime.resume.resolve import resolve, resolve_all, undecided
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import was_begun
 from asyncguard.schema.pointers import PointerError, in_result

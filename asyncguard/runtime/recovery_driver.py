@@ -29,7 +29,9 @@ from asyncguard.runtime.attempt_outcomes import (
 )
 from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.resume import Circumstances, lacks_approval, resolve
+from asyncguard.runtime.resume.case import Circumstances
+from asyncguard.runtime.resume.facts import lacks_approval
+from asyncguard.runtime.resume.resolve import resolve
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import answers, has_outcome, repeat_for_operator, replays, was_lost
 

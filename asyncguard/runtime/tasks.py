@@ -6,7 +6,7 @@ from asyncguard.core.lifecycle import SOLE_TASK, Task, TaskState
 from asyncguard.core.resume_policy import CANCELLED
 from asyncguard.core.resume_terms import Why
 from asyncguard.errors import CallerError
-from asyncguard.runtime.resume import resolve, undecided
+from asyncguard.runtime.resume.resolve import resolve, undecided
 from asyncguard.runtime.session.session import Session
 
 

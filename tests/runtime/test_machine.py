@@ -45,7 +45,7 @@ from asyncguard.runtime.dispatcher import collect, issue, issue_again
 from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.proposals import ParsedCall, propose_calls, release_ready
 from asyncguard.runtime.recovery_driver import recover
-from asyncguard.runtime.resume import reconcile
+from asyncguard.runtime.resume.resolve import reconcile
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.signals import apply_signals
 from asyncguard.runtime.tasks import cancel_tasks

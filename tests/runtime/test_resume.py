@@ -25,14 +25,16 @@ from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.journal.port import Attempt, AttemptState
 from asyncguard.runtime.engine import Engine, Ports
 from asyncguard.runtime.proposals import ParsedCall, propose_calls, squash_unissued_effects
-from asyncguard.runtime.resume import CARRIED_OUT, Answer, Case, Circumstances, resolve
+from asyncguard.runtime.resume.case import Answer, Case, Circumstances
+from asyncguard.runtime.resume.fates import CARRIED_OUT
+from asyncguard.runtime.resume.resolve import resolve
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.tasks import cancel_tasks
 from tests.core.test_resume_policy import cells
 
 LIBRARY = Path(asyncguard.__file__).parent
-HERE = "runtime/resume.py"
+HERE = "runtime/resume"
 LEFT_TO_THE_CALLER = {Fate.KEEP, Fate.WAIT, Fate.JUDGE}
 ENDS_OR_QUEUES = ("assumed_started", "squashed", "cancelled")
 """Recorders of events by which a call ends, or is taken for begun, without a completion of its own."""
@@ -56,10 +58,10 @@ def test_every_fate_is_carried_out_or_left_to_the_caller() -> None:
     assert set(CARRIED_OUT) == set(Fate) - LEFT_TO_THE_CALLER
 
 
-def test_lost_calls_end_or_are_queued_again_in_one_module() -> None:
-    """The end of lost calls is decided in one module."""
+def test_lost_calls_end_or_are_queued_again_in_one_package() -> None:
+    """The end of lost calls is decided in one package."""
     found = {
-        path.relative_to(LIBRARY).as_posix()
+        path.parent.relative_to(LIBRARY).as_posix()
         for path in LIBRARY.rglob("*.py")
         if list(lost_calls(path.read_text(encoding="utf-8")))
     }

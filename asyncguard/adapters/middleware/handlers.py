@@ -15,7 +15,7 @@ from asyncguard.adapters.run.threads import Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
 from asyncguard.runtime.engine import Engine
-from asyncguard.runtime.resume import Circumstances
+from asyncguard.runtime.resume.case import Circumstances
 
 
 class GuardedThreads(Threads):

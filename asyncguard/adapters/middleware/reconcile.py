@@ -30,7 +30,7 @@ from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.runtime.resume import Answer, Hands
+from asyncguard.runtime.resume.case import Answer, Hands
 
 _log = logging.getLogger("asyncguard")
 

@@ -55,7 +55,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step, dispatchable
-from asyncguard.runtime.resume import Answer
+from asyncguard.runtime.resume.case import Answer
 
 
 def slots_of(config: RunnableConfig, *, threads: bool) -> float:

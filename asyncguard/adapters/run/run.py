@@ -46,7 +46,8 @@ from asyncguard.runtime import dispatcher, proposals
 from asyncguard.runtime.attempt_outcomes import restore_updates
 from asyncguard.runtime.kept_jobs import take_back
 from asyncguard.runtime.recovery_driver import recover
-from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
+from asyncguard.runtime.resume.case import ALL_TOOLS, Answer, Circumstances, Hands
+from asyncguard.runtime.resume.resolve import reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written, outcome_due
 from asyncguard.runtime.tasks import close_tasks
@@ -241,7 +242,7 @@ class Run:
     # -- open calls --------------------------------------------------
 
     def reconcile(self, *, issuing: bool, given: Circumstances | None = None) -> bool:
-        """Decide about the open calls of a state from elsewhere; see :func:`resume.reconcile`."""
+        """Decide about the open calls of a state from elsewhere, see ``resume.resolve``."""
         return reconcile(self.session, issuing=issuing, given=given or Circumstances())
 
     def decide(
@@ -252,7 +253,7 @@ class Run:
         hands: Hands = ALL_TOOLS,
         answers: Mapping[str, Answer] | None = None,
     ) -> None:
-        """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
+        """Decide the fate of open calls, and carry it out, see ``resume.resolve``."""
         given = Circumstances(hands=hands, answers=answers or {})
         for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self.session, record, why, given)
