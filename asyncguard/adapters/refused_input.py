@@ -34,7 +34,7 @@ from asyncguard.adapters.run_input import (
     says_something,
 )
 from asyncguard.adapters.state import fold_messages, read_messages
-from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
+from asyncguard.adapters.threads.checkpoint_fence.refused_runs import undo_refused_input
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.core.events import (
     CallAdmitted,

@@ -26,12 +26,11 @@ from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.refused_input import taking_back
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.threads.checkpoint_barrier import ensure_stored
-from asyncguard.adapters.threads.checkpoint_fence import (
-    Owned,
+from asyncguard.adapters.threads.checkpoint_fence.acquisition import (
     acquire_thread,
     release_when_over,
-    with_fencing_token,
 )
+from asyncguard.adapters.threads.checkpoint_fence.owned import Owned, with_fencing_token
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.adapters.ui_events import emit, ui_events
 from asyncguard.core import events as ev

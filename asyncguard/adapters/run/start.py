@@ -28,7 +28,7 @@ from asyncguard.adapters.run_input import (
     user_spoke,
 )
 from asyncguard.adapters.state import read_messages
-from asyncguard.adapters.threads.checkpoint_fence import with_fencing_token
+from asyncguard.adapters.threads.checkpoint_fence.owned import with_fencing_token
 from asyncguard.core.calls import OPEN_STATES
 from asyncguard.core.lifecycle import Task
 from asyncguard.runtime import proposals

@@ -16,7 +16,7 @@ from asyncguard.adapters.langgraph_internals.keys import saver_of
 from asyncguard.adapters.langgraph_internals.run import run_of
 from asyncguard.adapters.langgraph_internals.run_checkpoints import follow_clock, store_nothing
 from asyncguard.adapters.threads.active_runs import THREADS, Other
-from asyncguard.adapters.threads.checkpoint_fence import TAKEN_UP, undo_refused_input
+from asyncguard.adapters.threads.checkpoint_fence.refused_runs import TAKEN_UP, undo_refused_input
 from asyncguard.adapters.threads.checkpoints import (
     COPY_OF,
     fencing_token_of,

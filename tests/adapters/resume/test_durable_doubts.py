@@ -24,7 +24,7 @@ from asyncguard import (
     ToolFault,
     ToolSpec,
 )
-from asyncguard.adapters.threads import checkpoint_fence
+from asyncguard.adapters.threads.checkpoint_fence import place
 from asyncguard.core.calls import CallState
 from asyncguard.journal.port import AttemptState
 from asyncguard.testing import ToolMode, calls, scripted_tool
@@ -161,7 +161,7 @@ async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Approved and made; the write that would have told it was cancelled, and the user says something else."""
-    monkeypatch.setattr(checkpoint_fence, "_PATIENCE", 0.5)
+    monkeypatch.setattr(place, "_PATIENCE", 0.5)
     machine.saver = saver = StuckSaver(writes=True)
     made: list[str] = []
 
