@@ -8,4 +8,6 @@ anywhere else.
 
 A node's configuration is LangGraph's documented way to a node. The public ``Runtime`` has
 the ids of the task and of its checkpoint, and neither the checkpointer nor the run.
+
+Internal; :mod:`asyncguard` names the public interface.
 """
