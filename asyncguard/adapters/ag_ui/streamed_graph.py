@@ -11,7 +11,7 @@ from langgraph.types import Command, StateSnapshot
 
 from asyncguard.adapters.ag_ui.client_input import is_by_id, says_nothing_new
 from asyncguard.adapters.ag_ui.shown import shown_messages, with_untold
-from asyncguard.adapters.answer_log import answered_questions
+from asyncguard.adapters.answer_log.index import answered_questions
 from asyncguard.adapters.threads.checkpoints import stored
 from asyncguard.core import events as ev
 

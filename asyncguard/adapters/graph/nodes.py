@@ -18,7 +18,7 @@ from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from asyncguard.adapters.answer_log import (
+from asyncguard.adapters.answer_log.new_answer import (
     drop_stale_answer,
     store_answer,
     store_taken_answer,

@@ -9,17 +9,10 @@ from typing import Any
 
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.answer_log import (
-    PARKED,
-    Taken,
-    approval_of,
-    approvals,
-    ask,
-    is_approval,
-    replace_new_answer,
-    store_taken_answer,
-)
-from asyncguard.adapters.answer_log import take_answer as take_from_log
+from asyncguard.adapters.answer_log.index import PARKED, approval_of, approvals, is_approval
+from asyncguard.adapters.answer_log.new_answer import Taken, replace_new_answer, store_taken_answer
+from asyncguard.adapters.answer_log.new_answer import take_answer as take_from_log
+from asyncguard.adapters.answer_log.questions import ask
 from asyncguard.adapters.approvals import named_in, question, resumable
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.run.answers import (
@@ -114,7 +107,7 @@ async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
         asker: Key of the call whose wrapper this is, empty for a hook.
 
     Returns:
-        The question, as :func:`asyncguard.adapters.answer_log.take_answer` says.
+        The question, as :func:`~asyncguard.adapters.answer_log.new_answer.take_answer` says.
     """
 
     def asker_of(value: Any) -> str:

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.answer_log import asking
+from asyncguard.adapters.answer_log.questions import asking
 from asyncguard.adapters.langgraph_internals.run import calls_without_answer
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery

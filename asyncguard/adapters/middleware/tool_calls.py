@@ -17,13 +17,9 @@ from collections.abc import Mapping
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.answer_log import (
-    PARKED,
-    ask,
-    asks_here,
-    store_taken_answer,
-    void_new_answer,
-)
+from asyncguard.adapters.answer_log.index import PARKED
+from asyncguard.adapters.answer_log.new_answer import store_taken_answer, void_new_answer
+from asyncguard.adapters.answer_log.questions import ask, asks_here
 from asyncguard.adapters.answered_calls import answers_of_others
 from asyncguard.adapters.approvals import resumable
 from asyncguard.adapters.langgraph_internals.run import written_before

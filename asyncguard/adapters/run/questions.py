@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from langgraph.errors import is_invalid_resume
 
-from asyncguard.adapters.answer_log import asks_here, keep_question, put_back_question
+from asyncguard.adapters.answer_log.questions import asks_here, keep_question, put_back_question
 from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.ui_events import asking_event, emit
 from asyncguard.core.faults import ErrorCode

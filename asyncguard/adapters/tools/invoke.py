@@ -24,7 +24,7 @@ from langgraph.prebuilt.tool_node import (
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from asyncguard.adapters.answer_log import asking
+from asyncguard.adapters.answer_log.questions import asking
 from asyncguard.adapters.langgraph_internals.nodes import INJECTION
 from asyncguard.adapters.messages.hand_over import kept_hand_over
 from asyncguard.adapters.messages.render import text_of

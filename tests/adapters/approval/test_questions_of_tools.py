@@ -445,7 +445,9 @@ async def test_a_question_that_comes_again_after_a_kill_may_have_been_answered_b
 
     The process is of an older release, which did not store the answer.
     """
-    monkeypatch.setattr("asyncguard.adapters.answer_log.storing_of_answers", lambda *_: None)
+    monkeypatch.setattr(
+        "asyncguard.adapters.answer_log.new_answer.storing_of_answers", lambda *_: None
+    )
     given, place = INSTEAD[instead][0], {"configurable": {"thread_id": "t"}}
     paid = asyncio.Event()
     spec = ToolSpec(
