@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from asyncguard.observability.fields import ENVELOPE, printable
+from asyncguard.observability.fields.table import ENVELOPE
+from asyncguard.observability.plain import printable
 from asyncguard.observability.readable import readable
 from asyncguard.observability.timeline.draw import MIN_WIDTH, render_timeline
 from asyncguard.observability.timeline.history import histories

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asyncguard.observability.fields import plain
 from asyncguard.observability.observer import ModelCall
+from asyncguard.observability.plain import plain
 
 _PROVIDERS: Mapping[str, str] = {
     "amazon_bedrock": "aws.bedrock",

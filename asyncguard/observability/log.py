@@ -14,7 +14,7 @@ from structlog.typing import Processor
 
 from asyncguard.core import events as ev
 from asyncguard.errors import CallerError
-from asyncguard.observability.fields import fields
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.observer import Details, Observer
 from asyncguard.observability.readable import readable
 

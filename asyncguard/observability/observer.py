@@ -7,7 +7,7 @@ Rules:
 - An observer never breaks or changes a run. One that raises is removed and reported once; the
   others continue.
 - Details hold payloads (arguments, results, goals). What may leave the process is decided in one
-  place, :func:`asyncguard.observability.fields.fields`.
+  place, :func:`asyncguard.observability.fields.record.fields`.
 """
 
 import contextlib

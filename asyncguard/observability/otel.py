@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from asyncguard.core import events as ev
 from asyncguard.errors import CallerError
 from asyncguard.observability.chat_attributes import answered, asked
-from asyncguard.observability.fields import fields, plain
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.observer import Details, ModelCall, Observer
+from asyncguard.observability.plain import plain
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer

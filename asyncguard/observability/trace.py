@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from asyncguard.core.faults import ErrorCode
 from asyncguard.errors import CallerError
-from asyncguard.observability.fields import FIELDS, VALUE_TYPES, Unit
+from asyncguard.observability.fields.field import VALUE_TYPES, Unit
+from asyncguard.observability.fields.table import FIELDS
 from asyncguard.observability.trace_file import FORMAT, HEAD
 
 Row = Mapping[str, Any]

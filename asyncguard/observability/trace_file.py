@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from asyncguard.errors import AsyncguardError, CallerError
-from asyncguard.observability.fields import fields
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.observer import Details, Observer
 from asyncguard.validation import check_arguments
 

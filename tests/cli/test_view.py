@@ -21,7 +21,7 @@ from asyncguard.cli.view import traces
 from asyncguard.cli.view.content import read_content
 from asyncguard.cli.view.server import Follower
 from asyncguard.cli.view.story import LONGEST, Item
-from asyncguard.observability.fields import FIELDS
+from asyncguard.observability.fields.table import FIELDS
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.trace_file import TraceFile
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual

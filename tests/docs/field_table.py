@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, TASK, Field
+from asyncguard.observability.fields.field import Field
+from asyncguard.observability.fields.table import CALL, ENVELOPE, FIELDS, TASK
 
 
 def describe_fields() -> str:

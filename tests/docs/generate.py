@@ -24,7 +24,8 @@ from asyncguard.config import OPT_IN_GUARDS
 from asyncguard.core import events, resume_policy, resume_terms, tool_spec
 from asyncguard.core.declaration import Declaration
 from asyncguard.guards import GUARDS
-from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
+from asyncguard.observability.fields.field import Unit
+from asyncguard.observability.fields.table import CALL, ENVELOPE, FIELDS
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel

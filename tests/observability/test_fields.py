@@ -8,16 +8,11 @@ from hypothesis import strategies as st
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call
-from asyncguard.observability.fields import (
-    FIELDS,
-    NAME_LENGTH,
-    VALUE_TYPES,
-    Unit,
-    fields,
-    plain,
-    printable,
-)
+from asyncguard.observability.fields.field import VALUE_TYPES, Unit
+from asyncguard.observability.fields.record import NAME_LENGTH, fields
+from asyncguard.observability.fields.table import FIELDS
 from asyncguard.observability.observer import Details
+from asyncguard.observability.plain import plain, printable
 from tests.docs.field_table import describe_fields
 from tests.observability.story import Story, every_kind
 

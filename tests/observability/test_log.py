@@ -5,7 +5,7 @@ import pytest
 import structlog
 from structlog.testing import CapturingLogger
 
-from asyncguard.observability.fields import fields
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.log import console_logger, log_events
 from tests.observability.story import Story, every_kind, questions, trip
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from asyncguard.core import events as ev
-from asyncguard.observability.fields import fields
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.log import console_logger, log_events
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.timeline.draw import render_timeline

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncguard.errors import CallerError
-from asyncguard.observability.fields import fields
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import TraceError, read_trace

@@ -9,7 +9,7 @@ import pytest
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.errors import CallerError
-from asyncguard.observability.fields import fields
+from asyncguard.observability.fields.record import fields
 from asyncguard.observability.observer import Details, ObserverSet
 from asyncguard.observability.trace_file import TraceFile
 from tests.observability.story import WALL, Story, every_kind, trip

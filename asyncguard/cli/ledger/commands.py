@@ -21,7 +21,7 @@ from asyncguard.cli.ledger.views import advice, clean, is_narrow, show, story, t
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError
 from asyncguard.journal.port import SignalKind
-from asyncguard.observability.fields import printable
+from asyncguard.observability.plain import printable
 
 _MOST = 500
 """Number of lines of a table; rendering more takes long, and export writes them all."""

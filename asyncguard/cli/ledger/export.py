@@ -14,7 +14,7 @@ from asyncguard.cli.ledger.journal import files_of, opened
 from asyncguard.cli.output import refuse_input, replacing
 from asyncguard.core.calls import CallState
 from asyncguard.errors import AsyncguardError, CallerError
-from asyncguard.observability.fields import printable
+from asyncguard.observability.plain import printable
 
 _FORMULA = ("=", "+", "-", "@")
 """First characters of texts that a spreadsheet runs as formulas."""

@@ -16,7 +16,7 @@ from asyncguard.cli.ledger.calls import Listed, moment, outcome_of
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
 from asyncguard.journal.port import Attempt, AttemptState, SignalKind
-from asyncguard.observability.fields import printable
+from asyncguard.observability.plain import printable
 
 _UNITS = {"d": 86_400, "h": 3600, "m": 60}
 _WIDTH = 120

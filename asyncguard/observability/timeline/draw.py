@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from asyncguard.observability.fields import printable
+from asyncguard.observability.plain import printable
 from asyncguard.observability.timeline.canvas import Ink, Line, fit, paint
 from asyncguard.observability.timeline.history import (
     Bar,

@@ -1,92 +1,14 @@
-"""Fields of the records that leave the process, and the only place where payloads are held back.
+"""Table of the fields of every kind of event, in the order in which they are written."""
 
-Rules:
-
-- Every record of a kind has exactly the fields that the table lists for it, under names that mean
-  the same everywhere.
-- Payloads are what users, models and tools wrote: goals, argument values, resource names (they are
-  filled in from arguments), results, error texts, and reasons (they may quote any of these).
-  Without ``payloads=True`` they are left out, and sizes and a fingerprint stand for them.
-- Identifiers (threads, tasks, tool names, call and message ids) are kept, as a log without them is
-  of no use. They are cut to :data:`NAME_LENGTH` characters and cleared of control characters, as a
-  model or a server may have made them up.
-- A fingerprint is a hash: a reader who can guess the arguments can confirm the guess.
-"""
-
-import math
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from collections.abc import Mapping
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, canonical_json
+from asyncguard.observability.fields.field import Field, Unit
 from asyncguard.observability.observer import Details
-
-NAME_LENGTH = 120
-"""Number of characters to which identifiers are cut."""
 
 FINGERPRINT_LENGTH = 12
 """Number of hex digits of a call's fingerprint that are logged."""
-
-_CODE = re.compile(r"([A-Za-z_][A-Za-z0-9_.]{0,79})?")
-
-
-class Unit(StrEnum):
-    """Kind of a field's value."""
-
-    NAME = "name"
-    """An identifier."""
-    NAMES = "names"
-    """A list of identifiers."""
-    CODE = "code"
-    """One word of a fixed vocabulary, or the class of an error."""
-    COUNT = "count"
-    """A whole number."""
-    SECONDS = "seconds"
-    """A duration or a moment of the engine's clock."""
-    BYTES = "bytes"
-    """A size, of text in UTF-8."""
-    RATIO = "ratio"
-    """A number between 0 and 1."""
-    FLAG = "flag"
-    """True or false."""
-    PAYLOAD = "payload"
-    """Text or JSON that a user, a model or a tool wrote; left out by default."""
-
-
-VALUE_TYPES: Mapping[Unit, tuple[type, ...]] = {
-    Unit.NAME: (str,),
-    Unit.NAMES: (list,),
-    Unit.CODE: (str, type(None)),
-    Unit.COUNT: (int,),
-    Unit.SECONDS: (int, float, type(None)),
-    Unit.BYTES: (int,),
-    Unit.RATIO: (int, float),
-    Unit.FLAG: (bool,),
-    Unit.PAYLOAD: (object,),
-}
-"""Python types of the values, as read from JSON, by unit."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Field:
-    """One field of a record."""
-
-    name: str
-    """Stable name; the same name means the same in every kind."""
-    unit: Unit
-    """Kind of the value."""
-    meaning: str
-    """Meaning, for the reader of a log."""
-    read: Callable[[Details], Any]
-    """Function that reads the value from the details."""
-    added: bool | str | tuple[()] | None = None
-    """Default for lines of older releases without the field; ``None`` if all releases have it.
-
-    A new field of an existing event must have one: without it, each older trace becomes unreadable.
-    """
 
 
 def _own(
@@ -469,60 +391,3 @@ FIELDS: Mapping[str, tuple[Field, ...]] = {
     for event in ev.EVENT_TYPES
 }
 """Fields of a record in the order in which they are written, by event kind."""
-
-
-def fields(details: Details, *, payloads: bool = False) -> dict[str, Any]:
-    """Return the record of an event: plain JSON values under stable names.
-
-    Args:
-        details: The event and its context.
-        payloads: True to include what users, models and tools wrote.
-
-    Returns:
-        Field name to value, exactly the fields of :data:`FIELDS`, payloads only if asked for.
-    """
-    return {
-        field.name: _clean(field.unit, field.read(details))
-        for field in FIELDS[details.event.kind]
-        if payloads or field.unit is not Unit.PAYLOAD
-    }
-
-
-def _clean(unit: Unit, value: Any) -> Any:
-    match unit:
-        case Unit.NAME:
-            return printable(str(value))[:NAME_LENGTH]
-        case Unit.NAMES:
-            return [printable(str(item))[:NAME_LENGTH] for item in value]
-        case Unit.CODE:
-            # Anything that does not look like a code may be a payload.
-            if value is None:
-                return None
-            return str(value) if _CODE.fullmatch(str(value)) else "redacted"
-        case Unit.PAYLOAD:
-            return plain(value)
-        case _:
-            return value
-
-
-def printable(text: str) -> str:
-    """Return the text with every character replaced that could steer a terminal.
-
-    Characters that cannot be encoded are replaced, too.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
-
-
-def plain(value: Any) -> Any:
-    """Return the value as JSON has it; other types become their text."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):  # JSON has no NaN and no infinity
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    return str(value)
