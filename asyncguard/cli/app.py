@@ -52,7 +52,7 @@ _ADDED = {
 """Purpose of known added commands; they need not be imported for it."""
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of writing where there is no space."""
 
 
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()  # the reader closed the pipe, which is not an error
         return Exit.OK
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in NO_SPACE:
             raise
         _drop_output()
         what = error.filename or "The output"

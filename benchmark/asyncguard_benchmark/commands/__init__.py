@@ -5,20 +5,17 @@ Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong.
 
 import argparse
 import atexit
-import errno
 import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from asyncguard.cli.app import NO_SPACE
 from asyncguard.cli.output import refuse_input
 from asyncguard.errors import CallerError
 from asyncguard_benchmark.commands.options import parser
 from asyncguard_benchmark.errors import BenchmarkError
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of writing where there is no space."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,7 +63,7 @@ def _told(error: Exception, options: argparse.Namespace) -> str:
     """Return the message of an error; for a missing file that the command line names, the command that makes it."""
     if isinstance(error, IsADirectoryError):
         return f"{error.filename} is a folder; name a file in it."
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and error.errno in NO_SPACE:
         where = f" for {error.filename}" if error.filename else ""
         return (
             f"No space is left{where} ({error.strerror}): free some, and give the same command again; "
