@@ -89,6 +89,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _mark_left_out(items: list[pytest.Item]) -> None:
     """Mark all but each n-th case of a test as slow: n is that of its mark `sampled(n)`, or of its folder.
 
+    With ``sampled(n, rest="full")`` they are marked as full.
+
     The order is that of a checksum: in the order of the parameters each n-th case may have one and the same value.
     """
     cases = defaultdict(list)
@@ -96,12 +98,13 @@ def _mark_left_out(items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("sampled")
         share = _of_folder(item.nodeid) if mark is None else mark.args[0]
         share *= _THINNER if share > 1 else 1
-        cases[item.nodeid.partition("[")[0], share].append(item)
-    for (_, share), of_one in cases.items():
+        rest = "slow" if mark is None else mark.kwargs.get("rest", "slow")
+        cases[item.nodeid.partition("[")[0], share, rest].append(item)
+    for (_, share, rest), of_one in cases.items():
         for item in sorted(of_one, key=lambda each: crc32(each.nodeid.encode()))[
             ceil(len(of_one) / share) :
         ]:
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(rest)
 
 
 _PLAYING = (

@@ -10,7 +10,12 @@ from tests.examples.ui.served import AGENTS, EARLY, PAGE, Shown, desk_server, wa
 from tests.graphs.desk import Server, free_port
 from tests.support.browser import Tab
 
-pytestmark = [pytest.mark.slow(seconds=4), pytest.mark.server]
+pytestmark = [
+    pytest.mark.slow(seconds=4),
+    pytest.mark.server,
+    # What both front ends send is tested in tests/adapters/ag_ui.
+    pytest.mark.sampled(2, rest="full"),
+]
 TRIP = "trip: weather\ntrip: hotel"
 FINAL = "Sun, and Hotel Mira."
 TOUR = "tour: weather\ntour: photos and hotel"

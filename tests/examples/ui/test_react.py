@@ -11,7 +11,12 @@ from tests.graphs.desk import ROOT, Server, free_port
 from tests.support.browser import Tab
 from tests.support.node import installed, run_npm
 
-pytestmark = [pytest.mark.slow(seconds=6), pytest.mark.server]
+pytestmark = [
+    pytest.mark.slow(seconds=6),
+    pytest.mark.server,
+    # What both front ends send is tested in tests/adapters/ag_ui.
+    pytest.mark.sampled(3, rest="full"),
+]
 SOURCE = ROOT / "examples" / "ui" / "react"
 
 
