@@ -251,6 +251,8 @@ class Ledger(LedgerQueries):
         if event.aim is ev.Aim.ANSWER:
             record.answer_arguments = event.arguments
         record.tool = event.tool or record.tool
+        if record.redirected:
+            self._redirected.put(record.call.task, record.key)
         if event.action is ev.RecoveryAction.RETRY and not event.asked:
             self.retries += 1
             if (task := self._tasks.get(record.call.task)) is not None:
@@ -359,6 +361,8 @@ class Ledger(LedgerQueries):
         self._open_by_task.setdefault(call.task, {})[call.key] = None
         self._open_in_group[call.task, call.message_id] += 1
         self._by_fingerprint[call.task].put(call.fingerprint, call.key)
+        if record.redirected:
+            self._redirected.put(call.task, call.key)
         self.resources.add(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers.setdefault(call.task, {})[call.key] = None
@@ -390,6 +394,7 @@ class Ledger(LedgerQueries):
 
     def _forget_fingerprint(self, call: Call) -> None:
         self._by_fingerprint[call.task].drop(call.fingerprint, call.key)
+        self._redirected.drop(call.task, call.key)
 
     _FOLDS: ClassVar[Mapping[type[ev.Event], Callable[["Ledger", Any], None]]] = {
         ev.RunStarted: _start_run,

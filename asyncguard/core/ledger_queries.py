@@ -61,6 +61,8 @@ class LedgerQueries:
         self._untold: KeyMultimap[str] = KeyMultimap()
         # By fingerprint and by label within a task, and by message id.
         self._by_fingerprint: defaultdict[str, KeyMultimap[str]] = defaultdict(KeyMultimap)
+        # By task: calls, open or in doubt, for which recovery sent something else.
+        self._redirected: KeyMultimap[str] = KeyMultimap()
         self._by_label: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._by_message: KeyMultimap[str] = KeyMultimap()
         self._open_in_group: Counter[tuple[str, str]] = Counter()  # by task and message id
@@ -169,6 +171,10 @@ class LedgerQueries:
     def same_fingerprint(self, task: str, fingerprint: str) -> Iterator[CallRecord]:
         """Yield the calls of a task with this fingerprint that are open or in doubt."""
         return (self._calls[key] for key in self._by_fingerprint[task].of(fingerprint))
+
+    def redirected(self, task: str) -> Iterator[CallRecord]:
+        """Yield the calls of a task, open or in doubt, for which recovery sent something else."""
+        return (self._calls[key] for key in self._redirected.of(task))
 
     def labelled(self, task: str, label: str) -> CallRecord | None:
         """Return the call of a task with this label (``tool#ordinal``), or ``None``."""

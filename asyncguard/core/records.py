@@ -109,6 +109,16 @@ class CallRecord:
         return self.error == ErrorCode.NOT_HAPPENED
 
     @property
+    def redirected(self) -> bool:
+        """Return True if recovery sent something else than the call: to a sibling, or rebound."""
+        return self.answer_arguments is not None or self.sent_to != self.call.tool
+
+    @property
+    def sent_to(self) -> str:
+        """Tool of the latest attempt that was made, or is due, for the call's own result."""
+        return self.tool if self.aim is Aim.ANSWER or not self.answer_tool else self.answer_tool
+
+    @property
     def succeeded(self) -> bool:
         """Return True if the result may be used."""
         return self.state in SUCCESS_STATES

@@ -1,19 +1,19 @@
 """The scoreboard: the state that guards may read, and its view for the model."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from asyncguard.config import GuardConfig
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import CallState, as_received, fingerprint
 from asyncguard.core.dependencies import references
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.stored_specs import cautious, gone
-from asyncguard.core.tool_spec import Mode, ToolSpec
+from asyncguard.core.tool_spec import Fallback, Mode, ToolSpec
 
 Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]
 """Function from arguments to their problems, each a sentence that starts with the path."""
@@ -115,6 +115,35 @@ class Scoreboard:
         if met is None:
             return gone(kept) if self.all_met else kept
         return cautious(met, kept)
+
+    def equal_calls(self, task: str, of_call: str) -> Iterator[CallRecord]:
+        """Yield the calls of a task, open or in doubt, that do what a fingerprint says.
+
+        What recovery sent for a call counts, too, if it may have an effect: a sibling's payment is
+        made twice if the model calls the sibling itself.
+        """
+        yield from self.ledger.same_fingerprint(task, of_call)
+        for record in self.ledger.redirected(task):
+            if record.call.fingerprint != of_call and self._sent(record) == of_call:
+                yield record
+
+    def sent_by(self, record: CallRecord, sibling: Fallback) -> str:
+        """Return the fingerprint of a call as one of its siblings gets it."""
+        return self._received(sibling.tool, sibling.translate(record.effective_arguments))
+
+    def _sent(self, record: CallRecord) -> str:
+        """Return the fingerprint of what recovery sent for a call; "" if its tool may repeat it."""
+        tool = record.sent_to
+        if self.spec(tool).effect.renewable:
+            return ""
+        if record.answer_arguments is not None:
+            return self._received(tool, record.answer_arguments)
+        siblings = self.spec(record.call.tool).fallbacks
+        sibling = next((each for each in siblings if each.tool == tool), Fallback(tool=tool))
+        return self.sent_by(record, sibling)
+
+    def _received(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        return fingerprint(tool, as_received(arguments, self.spec(tool).parameters))
 
     def declares(self, tool: str) -> bool:
         """Return True if the declaration of a tool is known."""

@@ -4,7 +4,7 @@ A case is rebuilt from the call's record whenever a decision is due, so it never
 replay of the events of a run arrives at the same cases.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,6 +77,8 @@ class Case:
     """Consensus of the sources that were asked, if any were."""
     effectful: frozenset[str] = frozenset()
     """Declared siblings that have an effect."""
+    doubted: frozenset[str] = frozenset()
+    """Declared siblings that may have done the same already, by a call of the task in doubt."""
     keyed_begun: bool = False
     """True if an attempt of a keyed tool may have had its effect and no later one surely failed."""
     repeatable_begun: bool = False
@@ -193,7 +195,7 @@ class Case:
         Only the tool that honours an idempotency key can repeat an effect. If two tools each have
         the effect, it happens twice.
         """
-        return tool not in self.effectful or not self.touched
+        return tool not in self.doubted and (tool not in self.effectful or not self.touched)
 
     @property
     def touched(self) -> bool:
@@ -254,7 +256,13 @@ class Casebook:
             return ""
         return units_told(self._spec(record.answer_tool).result_schema)
 
-    def build(self, record: CallRecord, seen: CallObservation, known: Any) -> Case:
+    def build(
+        self,
+        record: CallRecord,
+        seen: CallObservation,
+        known: Any,
+        doubted: Collection[str] = (),
+    ) -> Case:
         """Put together all that is known of a call.
 
         Args:
@@ -262,6 +270,7 @@ class Casebook:
             seen: Result of the latest attempt.
             known: The live contract of the attempted tool as it was read before, unparsed, or
                 ``None``.
+            doubted: Siblings that may have done the same already, by a call in doubt.
         """
         # Sources of other declarations are asked only to resolve a disagreement; see `_called`.
         disputed = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
@@ -293,6 +302,7 @@ class Casebook:
                 for each in called.fallbacks
                 if self._spec(each.tool).effect is not EffectClass.PURE
             ),
+            doubted=frozenset(doubted),
             keyed_begun=self._keyed_begun(record),
             repeatable_begun=self._repeatable_begun(record),
         )

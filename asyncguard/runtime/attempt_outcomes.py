@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import canonical_json
+from asyncguard.core.calls import CallState, canonical_json
 from asyncguard.core.faults import Anomaly, AnomalyKind, ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Success
@@ -235,7 +235,21 @@ def case_of(session: Session, record: CallRecord, seen: CallObservation | None =
         seen: Observation of its latest attempt; by default the one that was kept.
     """
     known = session.ledger.contracts.get(record.answer_tool)
-    return session.casebook.build(record, seen_of(session, record) if seen is None else seen, known)
+    observed = seen_of(session, record) if seen is None else seen
+    return session.casebook.build(record, observed, known, _doubted(session, record))
+
+
+def _doubted(session: Session, record: CallRecord) -> list[str]:
+    """Return the siblings whose equal call of the task is in doubt: it may have happened."""
+    board = session.board
+    return [
+        sibling.tool
+        for sibling in board.spec(record.call.tool).fallbacks
+        if any(
+            other.state is CallState.IN_DOUBT and other.key != record.key
+            for other in board.equal_calls(record.call.task, board.sent_by(record, sibling))
+        )
+    ]
 
 
 def end_call(session: Session, record: CallRecord, end: End) -> None:
