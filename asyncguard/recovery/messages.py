@@ -3,7 +3,8 @@
 There are two kinds: marks beside corrected or doubtful answers, and diagnoses with options.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Outcome
@@ -11,6 +12,7 @@ from asyncguard.core.faults import Anomaly
 from asyncguard.recovery.consensus import Consensus
 from asyncguard.recovery.failure_case import Case
 from asyncguard.recovery.repair.arguments import same_contract
+from asyncguard.schema.excerpts import clipped
 
 _WORTH_TELLING = 0.5
 """Least confidence of a diagnosis that is shown for a strange answer.
@@ -92,10 +94,16 @@ def changed_contract(case: Case) -> str:
         return ""
     required = live.get("required", ())
     names = [
-        f"{name} ({'required' if name in required else 'optional'})"
-        for name in live.get("properties", {})
+        f"{name} ({'required' if name in required else 'optional'}{_in_unit(schema)})"
+        for name, schema in live.get("properties", {}).items()
     ]
     return f"{case.attempted.name} has another contract now; its arguments: {', '.join(names)}."
+
+
+def _in_unit(schema: Any) -> str:
+    # Without it a price in another currency would read as the argument that was refused.
+    unit = schema.get("unit") if isinstance(schema, Mapping) else None
+    return f", in {clipped(unit)}" if isinstance(unit, str) and unit else ""
 
 
 def _wrong(anomalies: Sequence[Anomaly]) -> list[str]:

@@ -310,3 +310,23 @@ def test_a_tool_that_is_only_named_as_a_source_is_never_answered_for(agent_of: A
     )
     assert outcome.states("main") == {"failed": 1}
     assert tools[1].calls == []
+
+
+# -- contracts -----------------------------------------------------------------------------------------------------
+
+
+def test_the_unit_of_a_changed_contract_is_told(agent_of: AgentOf) -> None:
+    """An amount in another currency does not convert: only its unit tells it from the refused one."""
+
+    def amount(unit: str) -> dict[str, Any]:
+        field = {"type": "number", "unit": unit}
+        return {"type": "object", "properties": {"amount": field}, "required": ["amount"]}
+
+    pay = scripted_tool(
+        "pay", [ToolFault("?", started=False, status=422, transient=False)], args={"amount": float}
+    )
+    describe = scripted_tool("describe", [{"parameters": amount("USD")}], args={"tool": str})
+    specs = [ToolSpec(name="pay", parameters=amount("EUR"), contract="describe"), pure("describe")]
+    model = ScriptedChatModel(script(calls(("pay", {"amount": 19.99}))))
+    outcome = agent_of(model, [pay, describe], specs=specs).run("Pay 19.99 euros.")
+    assert "its arguments: amount (required, in USD)." in outcome.answer("call_1_1")
