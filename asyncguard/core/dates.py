@@ -103,7 +103,8 @@ _NUMERIC = re.compile(
 _ORDINAL = re.compile(r"(?<!\w)(\d{1,2})(?:st|nd|rd|th)(?!\w)")
 _TIME = re.compile(
     r"(?<![\w:.,])(?P<hour>\d{1,2})(?:[:h](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d+)?)?)?"
-    r"(?:\s*(?P<half>[ap])\.?m\b\.?|\s*(?P<mark>uhr|o'clock)\b)?(?P<zone>z\b|\s?[+-]\d{2}:?\d{2}\b)?(?![\w:])"
+    r"(?:\s*(?P<half>[ap])\.?m\b\.?|\s*(?P<mark>uhr|o'clock)\b)?"
+    r"(?P<zone>z\b|\s?[+-]\d{2}:?\d{2}\b|\s?(?:utc|gmt)\b(?:\s?[+-]\d{1,2}(?::?\d{2})?\b)?)?(?![\w:])"
 )
 _COMPACT = re.compile(
     r"(?<!\w)(\d{4})(\d\d)(\d\d)t([01]\d|2[0-4])([0-5]\d)([0-5]\d)?(?=z?(?!\w)|[+-]\d{2}:?\d{2}(?!\d))"
@@ -393,7 +394,13 @@ def _clocks(found: re.Match[str]) -> Collection[Clock]:
         hours = [hour, hour % 12 + 12]
     else:
         hours = [hour % 24]
-    zone = (found["zone"] or "").strip().replace(":", "")
-    if zone in ("z", "-0000"):
-        zone = "+0000"
-    return [Clock(each % 24, minute, second, zone) for each in hours]
+    return [Clock(each % 24, minute, second, _zone(found["zone"] or "")) for each in hours]
+
+
+def _zone(written: str) -> str:
+    """Return an offset from UTC as "+0200", as in "UTC+2" and "+02:00"; "" if none was written."""
+    offset = re.sub(r"[\s:]|z|utc|gmt", "", written)
+    if not offset or offset == "-0000":
+        return "+0000" if written else ""
+    sign, digits = offset[0], offset[1:]
+    return f"{sign}{digits:0>2}00" if len(digits) <= 2 else f"{sign}{digits:0>4}"

@@ -372,6 +372,9 @@ def alone(told: str, value: Any) -> bool:
         ("Range 5-10", "-10"),
         ("Call at 2024-05-26T15:00:00Z.", "2024-05-26T15:00:00+02:00"),
         ("at 15:00Z", "15:00+02:00"),
+        ("at 15:00 UTC", "15:00+02:00"),
+        ("3 pm GMT on May 26, 2024", "2024-05-26T15:00:00+02:00"),
+        ("at 15:00 UTC+2", "15:00Z"),
     ],
 )
 def test_part_of_a_number_and_another_unit_sign_or_zone(told: str, value: Any) -> None:
@@ -400,6 +403,11 @@ def test_part_of_a_number_and_another_unit_sign_or_zone(told: str, value: Any) -
         ("Set 0.5.", ".5"),
         ("at 15:00", "15:00+02:00"),
         ("at 15:00Z", "15:00+00:00"),
+        ("at 15:00 UTC", "15:00Z"),
+        ("at 15:00 GMT", "15:00"),
+        ("at 15:00", "15:00 UTC"),
+        ("at 15:00 UTC+2", "15:00+02:00"),
+        ("at 15:00 UTC-3:30", "15:00-03:30"),
         ("twenty-one pills", "21"),
         ("21 pills", "twenty-one"),
         ("on 26.5.2024", [26, 5, 2024]),
