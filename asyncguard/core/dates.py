@@ -110,6 +110,10 @@ _COMPACT = re.compile(
     r"(?<!\w)(\d{4})(\d\d)(\d\d)t([01]\d|2[0-4])([0-5]\d)([0-5]\d)?(?=z?(?!\w)|[+-]\d{2}:?\d{2}(?!\d))"
 )
 """ISO 8601 without separators: ``20240526T150000Z``."""
+_SPAN = re.compile(
+    r"(?<![\w:.,])(?P<from>\d{1,2}:[0-5]\d)-(?P<to>(?:[01]?\d|2[0-4]):[0-5]\d)(?![\w:]|\.\d)"
+)
+"""Two times, or a time and its offset from UTC, as in ``15:00-16:00`` and ``15:00-05:00``."""
 _MONTH_OF_YEAR = re.compile(
     rf"(?<![^\W_])(?P<month>{_MONTH})(?![^\W\d])[\s.,/-]*(?:of |de )?(?P<year>\d{{4}})(?![\d:])"
     r"|(\d(?<!\w\d)(?<![-./]\d)\d{3})[-/](0[1-9]|1[0-2])(?![\w]|[-./]\d)"
@@ -268,7 +272,7 @@ Reader = Callable[[re.Match[str]], list[frozenset[Day]]]
 
 def without_dates(text: str, judge: Judge) -> str:
     """Return a folded text without the dates that ``judge`` accepts; the others stay."""
-    text = _COMPACT.sub(_separated, text)
+    text = _SPAN.sub(_apart, _COMPACT.sub(_separated, text))
     for pattern, read in _FORMS:
         text = pattern.sub(partial(_judged, read=read, judge=judge), text)
     return text
@@ -277,6 +281,12 @@ def without_dates(text: str, judge: Judge) -> str:
 def _separated(found: re.Match[str]) -> str:
     year, month, day, hour, minute, second = found.groups(default="00")
     return f"{year}-{month}-{day}t{hour}:{minute}:{second}"
+
+
+def _apart(found: re.Match[str]) -> str:
+    start, end = f"{found['from']:0>5}", f"{found['to']:0>5}"
+    # Zones lag UTC by at most twelve hours; a later time is the end of a span.
+    return found[0].replace("-", " ") if end > min(start, "12:00") else found[0]
 
 
 def without_months(text: str, judge: Callable[[tuple[int, int]], bool]) -> str:
