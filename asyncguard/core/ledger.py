@@ -169,7 +169,12 @@ class Ledger(LedgerQueries):
     def _admit(self, event: ev.CallAdmitted) -> None:
         record = self._move(event.key, Move.ADMIT)
         record.approved = record.approved or event.approved
-        record.arguments = event.arguments if event.arguments is not None else record.arguments
+        self._fill(record, event.arguments)
+
+    def _fill(self, record: CallRecord, arguments: Mapping[str, Any] | None) -> None:
+        if arguments is not None:
+            record.arguments = arguments
+            self._redirected.put(record.call.task, record.key)
 
     def _defer(self, event: ev.CallDeferred) -> None:
         record = self._move(event.key, Move.DEFER, named=event.on)
@@ -185,7 +190,7 @@ class Ledger(LedgerQueries):
     def _hold(self, event: ev.CallHeld) -> None:
         record = self._move(event.key, Move.HOLD)
         record.guard, record.reason = event.guard, event.reason
-        record.arguments = event.arguments if event.arguments is not None else record.arguments
+        self._fill(record, event.arguments)
 
     def _reject(self, event: ev.CallRejected) -> None:
         record = self._move(event.key, Move.REJECT, named=event.on)

@@ -61,7 +61,7 @@ class LedgerQueries:
         self._untold: KeyMultimap[str] = KeyMultimap()
         # By fingerprint and by label within a task, and by message id.
         self._by_fingerprint: defaultdict[str, KeyMultimap[str]] = defaultdict(KeyMultimap)
-        # By task: calls, open or in doubt, for which recovery sent something else.
+        # By task: calls, open or in doubt, for which something else was sent than proposed.
         self._redirected: KeyMultimap[str] = KeyMultimap()
         self._by_label: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._by_message: KeyMultimap[str] = KeyMultimap()
@@ -173,7 +173,7 @@ class LedgerQueries:
         return (self._calls[key] for key in self._by_fingerprint[task].of(fingerprint))
 
     def redirected(self, task: str) -> Iterator[CallRecord]:
-        """Yield the calls of a task, open or in doubt, for which recovery sent something else."""
+        """Yield the calls of a task, open or in doubt, for which something else was sent."""
         return (self._calls[key] for key in self._redirected.of(task))
 
     def labelled(self, task: str, label: str) -> CallRecord | None:

@@ -110,8 +110,15 @@ class CallRecord:
 
     @property
     def redirected(self) -> bool:
-        """Return True if recovery sent something else than the call: to a sibling, or rebound."""
-        return self.answer_arguments is not None or self.sent_to != self.call.tool
+        """Return True if something else was sent than the call as it was proposed.
+
+        Its references were filled in, or recovery sent it to a sibling or rebound it.
+        """
+        return (
+            self.arguments is not None
+            or self.answer_arguments is not None
+            or self.sent_to != self.call.tool
+        )
 
     @property
     def sent_to(self) -> str:

@@ -119,8 +119,8 @@ class Scoreboard:
     def equal_calls(self, task: str, of_call: str) -> Iterator[CallRecord]:
         """Yield the calls of a task, open or in doubt, that do what a fingerprint says.
 
-        What recovery sent for a call counts, too, if it may have an effect: a sibling's payment is
-        made twice if the model calls the sibling itself.
+        What was sent for a call counts, too, with its references filled in or by recovery: the
+        payment of a sibling is made twice if the model calls the sibling itself.
         """
         yield from self.ledger.same_fingerprint(task, of_call)
         for record in self.ledger.redirected(task):
@@ -129,20 +129,21 @@ class Scoreboard:
 
     def sent_by(self, record: CallRecord, sibling: Fallback) -> str:
         """Return the fingerprint of a call as one of its siblings gets it."""
-        return self._received(sibling.tool, sibling.translate(record.effective_arguments))
+        return self.fingerprint(sibling.tool, sibling.translate(record.effective_arguments))
 
     def _sent(self, record: CallRecord) -> str:
-        """Return the fingerprint of what recovery sent for a call; "" if its tool may repeat it."""
+        """Return the fingerprint of what was sent for a call; "" for a repeatable sibling."""
         tool = record.sent_to
-        if self.spec(tool).effect.renewable:
+        if tool != record.call.tool and self.spec(tool).effect.renewable:
             return ""
         if record.answer_arguments is not None:
-            return self._received(tool, record.answer_arguments)
+            return self.fingerprint(tool, record.answer_arguments)
         siblings = self.spec(record.call.tool).fallbacks
         sibling = next((each for each in siblings if each.tool == tool), Fallback(tool=tool))
         return self.sent_by(record, sibling)
 
-    def _received(self, tool: str, arguments: Mapping[str, Any]) -> str:
+    def fingerprint(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return the fingerprint of arguments as a tool receives them."""
         return fingerprint(tool, as_received(arguments, self.spec(tool).parameters))
 
     def declares(self, tool: str) -> bool:

@@ -22,6 +22,7 @@ from asyncguard.core.admission import (
 from asyncguard.core.board_view import BoardView, as_shown
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
+from asyncguard.guards.operands import as_issued
 from asyncguard.validation import check_fields
 
 
@@ -33,7 +34,9 @@ def guard_of(rule: Rule) -> Guard:
 
     def judge(proposal: Proposal, board: Scoreboard) -> Verdict | Fault:
         try:
-            answer: object = rule.judge(as_shown(proposal), BoardView(_board=board))
+            # A rule is asked about values: where a reference is still pending, it is asked again.
+            shown = as_shown(replace(proposal, call=as_issued(proposal.call, board)))
+            answer: object = rule.judge(shown, BoardView(_board=board))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 - a rule must not end the run

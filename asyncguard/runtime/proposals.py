@@ -22,7 +22,7 @@ from asyncguard.core.calls import (
     content_size,
     fingerprint,
 )
-from asyncguard.core.dependencies import OperandError, Path, references, substitute
+from asyncguard.core.dependencies import OperandError, references
 from asyncguard.core.footprints import Footprint
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord
@@ -31,11 +31,12 @@ from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion
 from asyncguard.guards.call_names import labels
+from asyncguard.guards.operands import filled
 from asyncguard.runtime.resume.case import HELD_BACK, Circumstances
 from asyncguard.runtime.resume.resolve import resolve, resolve_all, undecided
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import was_begun
-from asyncguard.schema.pointers import PointerError, in_result
+from asyncguard.schema.pointers import PointerError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,7 +215,7 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
     """
     key = proposal.call.key
     try:
-        arguments = _substituted(session, proposal.call)
+        arguments = filled(proposal.call, session.ledger)
     except (OperandError, PointerError) as error:
         session.record.rejected(key, guard=OPERANDS, reason=str(error))
         return
@@ -263,36 +264,6 @@ def _approval_of_operands(
     if not untrusted:
         return ""
     return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted"
-
-
-def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
-    """Return the arguments with references replaced, ``None`` if there are no references."""
-    values: dict[Path, Any] = {}
-    for reference in references(call.arguments):
-        source = session.ledger.labelled(call.task, reference.label)
-        if source is None or not source.succeeded:
-            raise OperandError(
-                f"{reference.label} has no result to take a value from; give the value itself."
-            )
-        if source.doubtful:
-            raise OperandError(
-                f"The result of {reference.label} is doubtful; check it and give the value itself."
-            )
-        if source.content is None:
-            raise OperandError(
-                f"The result of {reference.label} is no longer held; give the value itself."
-            )
-        values[reference.path] = value = in_result(source.content, reference.pointer)
-        # The schema check accepts a reference in place of any value, so such a value would pass it.
-        if next(references([value]), None) is not None:
-            raise OperandError(
-                f"The value at {reference.pointer!r} in the result of {reference.label} has the "
-                "form of a reference; give the value itself."
-            )
-    if not values:
-        return None
-    filled: dict[str, Any] = substitute(call.arguments, values)
-    return filled
 
 
 def release_ready(session: Session) -> None:

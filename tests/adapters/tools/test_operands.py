@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from asyncguard import GuardConfig, Timing, ToolSpec
+from asyncguard import (
+    Admit,
+    BoardView,
+    GuardConfig,
+    GuardRule,
+    Proposal,
+    Reject,
+    Timing,
+    ToolSpec,
+    Verdict,
+)
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Outcome, pure, script
 
@@ -172,3 +182,61 @@ def test_one_task_can_chain_calls_too(agent_of: AgentOf) -> None:
     outcome = agent_of(model, tools, specs=SPECS).run("Chain.")
     assert outcome.answer("call_1_2") == '{"text": "item 42"}'
     assert len(model.requests) == 2
+
+
+BY_REFERENCE = ("pay", {"to": {"from_call": "find#1", "pointer": "/payee"}})
+BY_VALUE = ("pay", {"to": "Eve"})
+FIND = ("find", {})
+
+
+def paying(
+    agent_of: AgentOf, outcome: Any, *steps: Any, **config: Any
+) -> tuple[Outcome, list[dict[str, Any]]]:
+    """Run a script with a payment that takes references; gives what was paid."""
+    find = scripted_tool("find", lambda a: {"payee": "Eve"}, args={}, latency=2.0)
+    pay = scripted_tool("pay", lambda a: outcome, args={"to": str}, latency=2.0)
+    specs = [pure("find"), ToolSpec(name="pay", references=True)]
+    agent = agent_of(
+        ScriptedChatModel(script(*steps)), [find, pay], specs=specs, config=GuardConfig(**config)
+    )
+    told = agent.run("Pay the payee, who is Eve.")
+    return told, [dict(call.args) for call in pay.calls]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (calls(FIND, BY_REFERENCE), calls(BY_VALUE)),
+        (calls(FIND), calls(BY_REFERENCE), calls(BY_VALUE)),
+        (calls(FIND), calls(BY_VALUE), calls(BY_REFERENCE)),
+        (calls(FIND), calls(BY_REFERENCE), calls(BY_REFERENCE)),
+    ],
+    ids=["deferred, value", "reference, value", "value, reference", "reference twice"],
+)
+def test_a_payment_in_doubt_is_not_repeated_in_the_other_form(
+    steps: tuple[Any, ...], agent_of: AgentOf
+) -> None:
+    """A payment by reference and one by value are equal once the reference is filled in."""
+    outcome, paid = paying(agent_of, RuntimeError("lost"), *steps)
+    assert paid == [{"to": "Eve"}]
+    assert "pay#2 was not run. pay#1 did the same" in outcome.text
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [(calls(FIND, BY_REFERENCE),), (calls(FIND), calls(BY_REFERENCE))],
+    ids=["pending", "there"],
+)
+def test_a_guard_of_the_users_own_judges_the_value(
+    steps: tuple[Any, ...], agent_of: AgentOf
+) -> None:
+    """A rule is asked about the value that a reference names, at the latest when the call is released."""
+
+    def not_to_eve(proposal: Proposal, board: BoardView) -> Verdict:
+        barred = proposal.call.arguments.get("to") == "Eve"
+        return Reject(reason="Eve is barred.") if barred else Admit()
+
+    rule = GuardRule(name="payees", judge=not_to_eve)
+    outcome, paid = paying(agent_of, "paid", *steps, extra=(rule,))
+    assert paid == []
+    assert "pay#1 was not run. Eve is barred." in outcome.text
