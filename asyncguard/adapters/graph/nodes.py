@@ -154,7 +154,9 @@ class Nodes:
                     asked.answer = said = await self.binding.ask(whole, tasks, config)
         except ValidationError as error:
             said = unreadable_message(error)
-        message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
+        engine, form = self.engine, self.binding.structured
+        known = (*engine.specs, *(tool.name for tool in form.tools)) if form else engine.specs
+        message = with_usable_ids(said, engine.ports.new_id, conversation.ids, known)
         return self._answered(run, message)
 
     def _answered(self, run: Run, message: AIMessage) -> Any:

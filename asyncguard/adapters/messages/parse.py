@@ -29,7 +29,10 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_too
 
 
 def with_usable_ids(
-    message: AIMessage, new_id: Callable[[], str], taken: Collection[str] = ()
+    message: AIMessage,
+    new_id: Callable[[], str],
+    taken: Collection[str] = (),
+    tools: Collection[str] = (),
 ) -> AIMessage:
     """Return the message in a form that can be stored, answered and sent back.
 
@@ -42,11 +45,12 @@ def with_usable_ids(
         message: As the model sent it.
         new_id: Makes a fresh id.
         taken: Ids of the messages and calls of the history.
+        tools: Names of the agent's tools, which stay as they are: the provider accepted them.
 
     Returns:
         The same object if nothing has to be changed.
     """
-    if _is_usable(message, taken):
+    if _is_usable(message, taken, tools):
         return message
     calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     seen: set[str] = set()
@@ -55,7 +59,7 @@ def with_usable_ids(
     readable: list[dict[str, Any]] = []
     unreadable: list[dict[str, Any]] = []
     for call in message.tool_calls:
-        fixed = {**call, **_identity(call, seen, taken, new_id)}
+        fixed = {**call, **_identity(call, seen, taken, new_id, tools)}
         if problem := json_problem(fixed["args"]):
             fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
         (unreadable if problem else readable).append(fixed)
@@ -64,7 +68,7 @@ def with_usable_ids(
             name: None if (value := broken.get(name)) is None else plain_text(str(value))
             for name in ("args", "error")
         }
-        unreadable.append({**broken, **texts, **_identity(broken, seen, taken, new_id)})
+        unreadable.append({**broken, **texts, **_identity(broken, seen, taken, new_id, tools)})
     made = [*readable, *unreadable]
     update: dict[str, Any] = {
         "id": message.id if known else f"run-{new_id()}",
@@ -84,7 +88,10 @@ def with_usable_ids(
 
 
 def all_with_usable_ids(
-    messages: Sequence[BaseMessage], new_id: Callable[[], str], taken: Collection[str]
+    messages: Sequence[BaseMessage],
+    new_id: Callable[[], str],
+    taken: Collection[str],
+    tools: Collection[str] = (),
 ) -> list[Any]:
     """Apply :func:`with_usable_ids` to the result of a model call.
 
@@ -94,7 +101,7 @@ def all_with_usable_ids(
     renamed: dict[str | None, str] = {}
     for message in messages:
         if isinstance(message, AIMessage):
-            usable = with_usable_ids(message, new_id, taken)
+            usable = with_usable_ids(message, new_id, taken, tools)
             pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
             renamed = {before["id"]: str(after["id"]) for before, after in pairs}
             made.append(usable)
@@ -106,7 +113,7 @@ def all_with_usable_ids(
     return made
 
 
-def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
+def _is_usable(message: AIMessage, taken: Collection[str], tools: Collection[str]) -> bool:
     """Return True for a message of plain text and usable calls, which needs no change.
 
     Most messages are of this kind, and this check is faster than the full conversion.
@@ -124,7 +131,7 @@ def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
     seen: set[str] = set()
     for call in calls:
         call_id, name = call.get("id"), call.get("name")
-        if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name):
+        if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name, tools):
             return False
         if json_problem(call["args"]):
             return False
@@ -157,14 +164,18 @@ def unreadable_message(error: ValidationError) -> AIMessage:
 
 
 def _identity(
-    call: Mapping[str, Any], seen: set[str], taken: Collection[str], new_id: Callable[[], str]
+    call: Mapping[str, Any],
+    seen: set[str],
+    taken: Collection[str],
+    new_id: Callable[[], str],
+    tools: Collection[str],
 ) -> dict[str, str]:
     """Return a usable id and name for a call, and add the id to those seen."""
     call_id = call.get("id")
     if not isinstance(call_id, str) or not _is_usable_id(call_id, seen, taken):
         call_id = f"call_{new_id()}"
     seen.add(call_id)
-    return {"id": call_id, "name": _usable_name(call.get("name"))}
+    return {"id": call_id, "name": _usable_name(call.get("name"), tools)}
 
 
 def _is_usable_id(call_id: Any, seen: Collection[str], taken: Collection[str]) -> bool:
@@ -201,8 +212,10 @@ def call_id_of(block: Mapping[str, Any]) -> Any:
     return block.get("call_id") or block.get("id")
 
 
-def _usable_name(name: Any) -> str:
+def _usable_name(name: Any, tools: Collection[str]) -> str:
     text = name if isinstance(name, str) else ""
+    if text in tools:
+        return text
     return _NAME.sub("_", text.strip())[:64] or "unnamed_tool"
 
 

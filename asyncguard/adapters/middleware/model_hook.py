@@ -137,7 +137,10 @@ class ModelHook:
     def identify(self, run: Run, response: ModelResponse[Any], conversation: CachedHistory) -> None:
         """Give the messages of a response usable ids; take out what comes too early to be used."""
         refuse_early_answer(response)
-        said = all_with_usable_ids(response.result, self._engine.ports.new_id, conversation.ids)
+        engine = self._engine
+        said = all_with_usable_ids(
+            response.result, engine.ports.new_id, conversation.ids, engine.specs
+        )
         response.result = [*said]
         if holds_text(run):
             withhold_end(response)
