@@ -269,7 +269,9 @@ async def test_the_journal_is_asked_once_in_a_renewal(
     first.clock.time += leases.RENEWAL / 2
     await first.lease.ensure_held()
     first.clock.time += leases.RENEWAL / 2
-    with pytest.raises(ThreadBusyError, match=r"did not renew its lease.* with None .*before you give that again"):
+    with pytest.raises(
+        ThreadBusyError, match=r"did not renew its lease.* with None .*before you give that again"
+    ):
         await first.lease.ensure_held()
 
 
