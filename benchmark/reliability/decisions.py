@@ -9,7 +9,7 @@ from typing import Any
 
 from asyncguard.core import resume_policy
 from asyncguard.core.resume_terms import Facts
-from asyncguard.runtime import resume
+from asyncguard.runtime.resume import resolve
 
 
 def note_decisions(path: Path) -> None:
@@ -29,7 +29,7 @@ def note_decisions(path: Path) -> None:
         os.write(file, f"{json.dumps(told)}\n".encode())
         return decision
 
-    asker: Any = resume
+    asker: Any = resolve
     asker.decide = noted
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard.core.resume_terms import Effect, Facts, Open, Why
-from asyncguard.runtime import resume
+from asyncguard.runtime.resume import resolve
 from reliability.decided import as_markdown, disagreements, rows_reached
 from reliability.decisions import note_decisions, read_decisions
 from reliability.lane import Played
@@ -17,12 +17,12 @@ def played(build: str, *decided: tuple[str, str, str]) -> Played:
 
 def test_decisions_are_written_down_and_read(tmp_path: Path, monkeypatch: Any) -> None:
     """Equal ones once; a line that a kill has cut off is left out."""
-    monkeypatch.setattr(resume, "decide", resume.decide)  # put back afterwards
+    monkeypatch.setattr(resolve, "decide", resolve.decide)  # put back afterwards
     path = tmp_path / "decisions.jsonl"
     note_decisions(path)
     facts = Facts(why=Why.REPORTED_LOST, state=Open.PENDING, effect=Effect.KEYED)
     for _ in range(2):
-        assert resume.decide(facts).rule == "lost"
+        assert resolve.decide(facts).rule == "lost"
     with path.open("a", encoding="utf-8") as file:
         file.write('["reported lost/pen')
     ((told, fate, rule),) = read_decisions(path)
