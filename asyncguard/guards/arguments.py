@@ -1,7 +1,7 @@
 """Arguments: the tool exists, its schema holds, and every operand names a call with a result.
 
-The schema is the declared one, or the live one if the tool's contract was read: a tool that has
-changed is called as it is now. The first check, that the call can be run at all, is made for every
+The schema is the declared one. What fits the live one passes, too, if the tool's contract was read:
+a tool that has changed is called as it is now. The first check, that the call can be run at all, is made for every
 call whatever is switched off.
 """
 
