@@ -194,7 +194,7 @@ class GuardConfig:
     arguments: bool = True
     """Reject arguments that break the tool's schema.
 
-    The live contract counts instead, where it was read. A reference has to name a call with a
+    What the live contract accepts passes, too, once read. A reference has to name a call with a
     usable result.
     """
     clarification: bool = True
