@@ -1,8 +1,8 @@
 """Arguments: the tool exists, its schema holds, and every operand names a call with a result.
 
 The schema is the declared one. What fits the live one passes, too, if the tool's contract was read:
-a tool that has changed is called as it is now. The first check, that the call can be run at all, is made for every
-call whatever is switched off.
+a tool that has changed is called as it is now. The first check, that the call can be run at all, is
+made for every call whatever is switched off.
 """
 
 import difflib
