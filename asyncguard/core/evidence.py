@@ -21,6 +21,7 @@ from typing import Any
 from asyncguard.core import dates, wording
 from asyncguard.core.dates import Calendar, Clock, Day
 from asyncguard.core.quantities import (
+    NUMBER_WORDS,
     NUMERALS,
     SYNONYMS,
     Amount,
@@ -156,7 +157,7 @@ class Evidence:
         apart = money_apart(folded)
         words = _WORD.findall(apart)
         self.words.update(words)
-        if not NUMERALS.keys().isdisjoint(words):
+        if not NUMBER_WORDS.isdisjoint(words):
             apart = numerals_as_digits(apart)
         self.amounts.update(amounts(apart))
         self.texts.append(folded)
@@ -274,7 +275,7 @@ class Sources:
     def _without_exact(self, folded: str, *, prose: bool) -> str | None:
         """Return a value without what counts as a whole, ``None`` if one of that was not told."""
         if not any(map(str.isdigit, folded)) and (
-            prose or NUMERALS.keys().isdisjoint(words_of(folded))
+            prose or NUMBER_WORDS.isdisjoint(words_of(folded))
         ):
             return folded
         rest = self._without_dates(folded)

@@ -123,6 +123,7 @@ _TEENS = (
     "nineteen",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_LETTERS = re.compile("[a-z]+")
 NUMERALS = {
     "no": 0,
     "none": 0,
@@ -137,8 +138,20 @@ NUMERALS = {
     **{word: 10 * number for number, word in enumerate(_TENS, 2)},
 }
 """Numbers in words."""
+_LARGE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+NUMBER_WORDS = NUMERALS.keys() | _LARGE.keys()
+"""Words of which a text with a number in words has one."""
+_LARGER = "|".join(word for word in _LARGE if word != "hundred")
+_COMPOUND = rf"(?:{'|'.join(_TENS)})[- ](?:{'|'.join(_ONES)})"
+_SMALL = rf"(?>{_COMPOUND}|{'|'.join([*_TENS, *_TEENS, *_ONES])})"
+_SOME = rf"(?:{_SMALL}|an?)"
+# "One hundred and two hundred" are two numbers, and so are "between one hundred and two thousand".
+_END = rf"(?!\w|[- ](?:{'|'.join(_LARGE)}))"
+_HUNDREDS = rf"{_SOME}[- ]hundred(?:(?:[- ]and)?[- ]{_SMALL}{_END})?"
+_OF_LARGER = rf"(?:(?<!between ){_SOME}[- ]hundred(?:[- ]and)?[- ]{_SMALL}|{_HUNDREDS}|{_SOME})"
 _NUMERAL = re.compile(
-    rf"\b(?:(?P<tens>{'|'.join(_TENS)})[- ](?P<ones>{'|'.join(_ONES)})"
+    rf"\b(?:(?P<number>{_OF_LARGER}[- ](?:{_LARGER})"
+    rf"(?:[- ]{_HUNDREDS}{_END}|(?:[- ]and)?[- ]{_SMALL}{_END})?|{_HUNDREDS}|{_COMPOUND})"
     rf"|(?P<word>{'|'.join(sorted(NUMERALS, key=len, reverse=True))}))\b"
 )
 
@@ -156,7 +169,15 @@ def numerals_as_digits(text: str) -> str:
     def digits(found: re.Match[str]) -> str:
         if word := found["word"]:
             return str(NUMERALS[word])
-        return str(NUMERALS[found["tens"]] + NUMERALS[found["ones"]])
+        whole = below = 0
+        for word in _LETTERS.findall(found["number"]):
+            if word == "hundred":
+                below *= 100
+            elif scale := _LARGE.get(word):
+                whole, below = whole + below * scale, 0
+            else:
+                below += NUMERALS.get(word, word in ("a", "an"))
+        return str(whole + below)
 
     return _NUMERAL.sub(digits, text)
 
