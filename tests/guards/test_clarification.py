@@ -127,7 +127,9 @@ def test_a_value_is_no_stand_in(value: Any) -> None:
     assert Scene(CRM).judge(clarification.judge, "crm", {"city": value}) == ADMIT
 
 
-@pytest.mark.parametrize("value", ["unknown", "TODO", "n/a", "xxx", "<div>", "<br>"])
+@pytest.mark.parametrize(
+    "value", ["unknown", "TODO", "n/a", "xxx", "<div>", "<br>", "<city>", "<user_id>"]
+)
 def test_what_was_really_said_is_a_value(value: str) -> None:
     """The user may well ask for the list called todo, or for a tag."""
     scene = Scene(CRM)
