@@ -124,23 +124,26 @@ class Scoreboard:
         """
         yield from self.ledger.same_fingerprint(task, of_call)
         for record in self.ledger.redirected(task):
-            if record.call.fingerprint != of_call and self._sent(record) == of_call:
+            call = record.call
+            # A sibling that may repeat it does no harm.
+            harmless = record.sent_to != call.tool and self.spec(record.sent_to).effect.renewable
+            if call.fingerprint != of_call and not harmless and self.sent(record) == of_call:
                 yield record
 
-    def sent_by(self, record: CallRecord, sibling: Fallback) -> str:
-        """Return the fingerprint of a call as one of its siblings gets it."""
-        return self.fingerprint(sibling.tool, sibling.translate(record.effective_arguments))
-
-    def _sent(self, record: CallRecord) -> str:
-        """Return the fingerprint of what was sent for a call; "" for a repeatable sibling."""
+    def sent(self, record: CallRecord) -> str:
+        """Return the fingerprint of what was sent for a call, or will be."""
+        if not record.redirected:
+            return record.call.fingerprint
         tool = record.sent_to
-        if tool != record.call.tool and self.spec(tool).effect.renewable:
-            return ""
         if record.answer_arguments is not None:
             return self.fingerprint(tool, record.answer_arguments)
         siblings = self.spec(record.call.tool).fallbacks
         sibling = next((each for each in siblings if each.tool == tool), Fallback(tool=tool))
         return self.sent_by(record, sibling)
+
+    def sent_by(self, record: CallRecord, sibling: Fallback) -> str:
+        """Return the fingerprint of a call as one of its siblings gets it."""
+        return self.fingerprint(sibling.tool, sibling.translate(record.effective_arguments))
 
     def fingerprint(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return the fingerprint of arguments as a tool receives them."""

@@ -170,8 +170,8 @@ def _allowed(session: Session, record: CallRecord) -> bool:
     that asks for approval the call is not allowed. Shadow mode needs no approval: it runs the call
     as it was proposed.
     """
-    config, call = session.engine.config, record.call
-    equal = session.ledger.same_fingerprint(call.task, call.fingerprint)
+    config, board = session.engine.config, session.board
+    equal = board.equal_calls(record.call.task, board.sent(record))
     doubts = [other for other in equal if other.state is CallState.IN_DOUBT]
     if not doubts or any(other.said >= record.said for other in doubts):
         return False

@@ -79,6 +79,30 @@ async def test_within_a_run_an_equal_call_is_refused(
     assert bank.entered == 1
 
 
+async def test_a_person_allows_what_a_sibling_had_begun(
+    agent_of: AgentOf, journal: Journal | None
+) -> None:
+    """The doubt is about the sibling's attempt; the model calls the sibling itself after a new message."""
+    bank, down = Bank(), ToolFault("down", started=False, transient=False)
+    first = scripted_tool("first", [down], args={"q": str})
+    model = ScriptedChatModel(script(calls(("first", {"q": "x"})), "Unknown.", PAY), id_prefix="m")
+    agent = agent_of(
+        model,
+        [first, bank.tool],
+        specs=[ToolSpec(name="first", fallbacks=("pay",))],
+        checkpointer=InMemorySaver(),
+        ports=Ports(journal=journal),
+    )
+    outcome = await agent.say("Pay x.", thread="t")
+    assert outcome.report["in_doubt"] == ["main/first#1"]
+    asked = await agent.say("Try again.", thread="t")
+    (question,) = asked.interrupts
+    assert "first#1 did the same and its outcome is unknown" in question["calls"][0]["reason"]
+    final = await agent.resume({"main/pay#1": True}, thread="t")
+    assert bank.entered == 2
+    assert final.report["in_doubt"] == ["main/first#1"]
+
+
 async def test_after_a_new_message_a_person_is_asked_and_allows_it(
     agent_of: AgentOf, journal: Journal | None
 ) -> None:
