@@ -122,8 +122,10 @@ def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
         return not board.evidence.shows(task, folded)
     if _SHAPES.fullmatch(folded):
         # The words of a text that only repeats the argument's name are common: as evidence they
-        # would ground it. So it has to have been said as it stands.
+        # would ground it. So it has to have been said as it stands, by the user or a result: system
+        # prompts have such places to be filled.
         own = {part for token in path for part in _PARTS.findall(str(token).casefold())}
         if all(part in own or _FILLERS.fullmatch(part) for part in _PARTS.findall(folded)):
-            return not board.evidence.shows(task, folded)
+            in_prompt = folded in board.evidence.prompt.casefold()
+            return in_prompt or not board.evidence.shows(task, folded)
     return board.evidence.ungrounded(task, value) is not None

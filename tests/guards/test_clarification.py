@@ -138,6 +138,14 @@ def test_what_was_really_said_is_a_value(value: str) -> None:
     rejection(scene.judge(clarification.judge, "crm", {"city": value}, task="t2"), "clarification")
 
 
+def test_a_place_to_be_filled_in_the_system_prompt_is_no_value() -> None:
+    """Prompts say how a call is formed, and a model copies it."""
+    scene = Scene(CRM)
+    scene.board.evidence.prompt = "Look a customer up as crm(city=<city>)."
+    scene.board.evidence.add_common(scene.board.evidence.prompt)
+    rejection(scene.judge(clarification.judge, "crm", {"city": "<city>"}), "clarification")
+
+
 @pytest.mark.parametrize("mark", ["____", "???", "...", "<>"])
 def test_a_mark_that_stands_by_itself_is_a_value(mark: str) -> None:
     """A teacher hides a word under "____"; what only ends or lengthens something else does not count."""
