@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import operator
 import time
 import traceback
 from collections.abc import Callable
@@ -47,6 +48,7 @@ from asyncguard.adapters.langgraph_internals.answers import (
     take_unplaced_answer,
     update_of,
     used_answer,
+    writes_of,
 )
 from asyncguard.adapters.langgraph_internals.checkpoints import (
     has_written,
@@ -72,6 +74,7 @@ from asyncguard.adapters.langgraph_internals.run import (
     namespace_of_run,
     outermost_input_of,
     run_of,
+    single_channels,
     streams,
 )
 from asyncguard.adapters.langgraph_internals.run_checkpoints import (
@@ -293,6 +296,26 @@ class Change:
 def test_the_update_of_a_command_is_read_as_langgraph_reads_it(update: Any) -> None:
     """In each of the forms that it accepts."""
     assert update_of(Command(update=update)) == {"value": 1}
+    assert list(writes_of(Command(update=update))) == [("value", 1)]
+
+
+def test_the_channels_that_take_one_write_are_found() -> None:
+    """Those of keys without a reducer: LangGraph refuses a second write of a step into one."""
+
+    class Both(TypedDict, total=False):
+        plain: int
+        gathered: Annotated[list[int], operator.add]
+
+    found: list[set[str]] = []
+
+    def look(_: Any, config: RunnableConfig) -> None:
+        found.append(single_channels(config) & {"plain", "gathered"})
+
+    graph = StateGraph(Both)
+    graph.add_node("look", look)
+    graph.add_edge(START, "look")
+    graph.compile().invoke({"plain": 1})
+    assert found == [{"plain"}]
 
 
 def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:

@@ -29,6 +29,7 @@ from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.graph.unseen_steps import shows_steps
+from asyncguard.adapters.langgraph_internals.run import single_channels
 from asyncguard.adapters.messages.history import put_in_place, without_removed
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.run_messages import (
@@ -37,6 +38,7 @@ from asyncguard.adapters.messages.run_messages import (
     parked,
     view_message,
 )
+from asyncguard.adapters.messages.tool_updates import without_replaced
 from asyncguard.adapters.refused_input import check_input_of
 from asyncguard.adapters.run.answers import (
     cancel_alone,
@@ -284,6 +286,8 @@ class Nodes:
             each if each.graph is None else complete_hand_over(run, each)
             for each in delivery.updates
         ]
+        if len(delivery.updates) > 1:
+            delivery.updates = without_replaced(delivery.updates, single_channels(run.config))
         # Before put_in_place(), which may replace the answers by the whole history.
         answers = [item for item in delivery.messages if isinstance(item, ToolMessage)]
         direct = answers and all(

@@ -265,4 +265,15 @@ def update_of(command: Command[Any]) -> Mapping[str, Any]:
     Args:
         command: Input of an agent.
     """
-    return dict(command._update_as_tuples())  # noqa: SLF001 - see above
+    return dict(writes_of(command))
+
+
+def writes_of(command: Command[Any]) -> Sequence[tuple[str, Any]]:
+    """Return the writes of a command, of which several may be for one channel.
+
+    Why: as for :func:`update_of`.
+
+    Args:
+        command: Of a caller or a tool.
+    """
+    return command._update_as_tuples()  # noqa: SLF001 - see above

@@ -3,6 +3,7 @@
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels import EphemeralValue, LastValue, UntrackedValue
 from langgraph.pregel._loop import PregelLoop
 
 from asyncguard.adapters.langgraph_internals.keys import (
@@ -157,6 +158,20 @@ def written_before(config: RunnableConfig, channel: str) -> list[Any]:
     """
     written = getattr(run_of(config), "checkpoint_pending_writes", ())
     return [value for _, name, value in written if name == channel]
+
+
+def single_channels(config: RunnableConfig) -> set[str]:
+    """Return the channels of a node's graph that take one write in a super-step.
+
+    Why: a node is shown neither the channels of its graph nor their reducers. Without the channels
+    two results that are told together and write to one key end the run with an error, each time.
+
+    Args:
+        config: Of the node.
+    """
+    channels = getattr(run_of(config), "channels", {})
+    single = (LastValue, EphemeralValue, UntrackedValue)
+    return {name for name, channel in channels.items() if isinstance(channel, single)}
 
 
 def goes_back(run: Run) -> bool:

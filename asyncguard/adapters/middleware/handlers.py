@@ -8,7 +8,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.answered_calls import answers_of_others, note_answers
-from asyncguard.adapters.langgraph_internals.run import run_of
+from asyncguard.adapters.langgraph_internals.run import run_of, single_channels
+from asyncguard.adapters.messages.tool_updates import Write, last_of_single
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.run.threads import Threads
@@ -76,15 +77,15 @@ class GuardedThreads(Threads):
         handlers.enter_execution(run_of(config))
         return run, handlers
 
-    def take_updates(self, run: Run) -> dict[str, Any]:
+    def take_updates(self, run: Run) -> list[Write]:
         """Return and forget the tools' state updates, for the next update of a hook.
 
         The messages that came with them are forgotten, too: the model's message was written with
         them.
         """
         handlers = self._of(run)
-        taken, handlers.updates, handlers.news = handlers.updates, {}, []
-        return taken
+        taken, handlers.updates, handlers.news = handlers.updates, [], []
+        return last_of_single(taken, single_channels(run.config)) if len(taken) > 1 else taken
 
     def leave(self, run: Run) -> None:
         """Release a thread whose run ends with this step."""

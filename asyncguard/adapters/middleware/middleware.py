@@ -36,6 +36,7 @@ from pydantic import ValidationError
 from asyncguard.adapters.messages.markers import is_withheld
 from asyncguard.adapters.messages.parse import unreadable_message
 from asyncguard.adapters.messages.run_messages import exhausted
+from asyncguard.adapters.messages.tool_updates import joined
 from asyncguard.adapters.middleware.handlers import GuardedThreads
 from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.model_hook import ModelHook
@@ -151,11 +152,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     # -- entering --------------------------------------------------
 
-    def before_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+    def before_agent(self, state: GuardState, runtime: Runtime[Any]) -> Any:
         """See :meth:`abefore_agent`."""
         return self._portal.run(self.abefore_agent(state, runtime))
 
-    async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> Any:
         """Apply the input, and reconcile the calls that an earlier run has left."""
         config = get_config()
         if not self._placed:
@@ -193,7 +194,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             *update["messages"],
             *handlers.untold(run.messages),
         ]
-        return update | self._threads.take_updates(run)
+        told = joined(update, self._threads.take_updates(run))
+        return told if isinstance(told, dict) else Command(update=told)
 
     # -- the model's turn --------------------------------------------------
 

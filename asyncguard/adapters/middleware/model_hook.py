@@ -18,6 +18,7 @@ from asyncguard.adapters.langgraph_internals.nodes import tools_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
 from asyncguard.adapters.messages.parse import all_with_usable_ids
 from asyncguard.adapters.messages.run_messages import closing_message, exhausted, view_message
+from asyncguard.adapters.messages.tool_updates import joined
 from asyncguard.adapters.middleware.handlers import GuardedThreads
 from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
@@ -169,5 +170,5 @@ class ModelHook:
                 update["messages"] = [run.teller.answer(record)[0] for record in rejected]
         response.result = [*handlers.news, *response.result]
         update |= run.identity_update() | {"ledger": run.drain_events()}
-        update |= self._threads.take_updates(run)
-        return ExtendedModelResponse(model_response=response, command=Command(update=update))
+        whole = joined(update, self._threads.take_updates(run))
+        return ExtendedModelResponse(model_response=response, command=Command(update=whole))

@@ -16,9 +16,11 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.answer_log.questions import asking
+from asyncguard.adapters.langgraph_internals.answers import writes_of
 from asyncguard.adapters.langgraph_internals.run import calls_without_answer
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery
+from asyncguard.adapters.messages.tool_updates import Write
 from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.state import fold_messages
 from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
@@ -84,7 +86,7 @@ class PendingHandlers:
     """Id of a message whose calls are all unreadable, after which the model is asked once more."""
     news: list[AnyMessage] = field(default_factory=list)
     """Late results of the coming turn; they are written with the model's message."""
-    updates: dict[str, Any] = field(default_factory=dict)
+    updates: list[Write] = field(default_factory=list)
     """State updates of tools that came with them, for the next update of a hook."""
     orphans: set[str] = field(default_factory=set)
     """Keys of calls of a lost process whose wrappers are gone: the journal knows their outcome."""
@@ -256,9 +258,11 @@ class PendingHandlers:
             if command.graph is not None:
                 continue  # the run has gone on, and hands over to no other agent any more
             # Messages of a tool's command come before the notifications.
-            extra = dict(command.update)
-            written += extra.pop("messages", [])
-            self.updates |= extra
+            for name, value in writes_of(command):
+                if name == "messages":
+                    written += value
+                else:
+                    self.updates.append((name, value))
         # With the ids that the state will give them: what is read of them now is not read again.
         self.news += fold_messages(known, [[*written, *delivery.messages]])[len(known) :]
 
