@@ -25,10 +25,10 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice, permutations, product, takewhile
+from itertools import combinations, islice, permutations, product, takewhile
 
 from asyncguard.core import dates
-from asyncguard.core.dates import Clock, Day
+from asyncguard.core.dates import Calendar, Clock, Day
 from asyncguard.core.evidence import Sources, folded_text, words_of
 from asyncguard.core.quantities import NUMERALS, amounts, money_apart, numerals_as_digits
 
@@ -153,6 +153,9 @@ _SHORTEST = 3
 """Letters of a word that may be joined with others."""
 _INFLECTIONS = ("ies", "ing", "es", "ed", "ly", "'s", "s", "y", "e", "d")
 _LONGEST_JOINED = 40
+_ANY_YEAR = 2023
+_FEW = 4
+"""Readings of days in one text whose distances count."""
 _FAR = 370
 """Days that a told distance may reach."""
 
@@ -188,7 +191,7 @@ class Derivation:
     def _number_follows(self, number: float) -> bool:
         if any(_equal(number, part) for part in self._parts_of_dates):
             return True
-        if any(_equal(number, told) for told in self._places):
+        if number in self._spans or any(_equal(number, told) for told in self._places):
             return True
         if any(
             abs(number - other) <= _CLOSE * abs(other)
@@ -317,12 +320,36 @@ class Derivation:
                 for offset in calendar.offsets
                 if (shifted := _shifted(today, offset))
             )
-            for day in calendar.days:
-                years = (day.year,) if day.year else {each.year for each in self._present}
-                months = (day.month,) if day.month else {each.month for each in self._present}
-                for year, month in product(years, months):
-                    if made := _day(year, month, day.day):
-                        found.add(made)
+            found |= self._in_full(calendar.days)
+        return found
+
+    def _in_full(self, days: Collection[Day]) -> set[date]:
+        """Return days with the years and months that they lack, those of the present one."""
+        found: set[date] = set()
+        for day in days:
+            years = (day.year,) if day.year else {each.year for each in self._present}
+            months = (day.month,) if day.month else {each.month for each in self._present}
+            for year, month in product(years, months):
+                if made := _day(year, month, day.day):
+                    found.add(made)
+        return found
+
+    @cached_property
+    def _spans(self) -> set[int]:
+        """Nights, and days with both ends, between two days of one text of the present request."""
+        found: set[int] = set()
+        for text in self._request:
+            calendar = Calendar()
+            calendar.add(text)
+            if not 2 <= len(calendar.days) <= _FEW:  # between many, any small number would follow
+                continue
+            # Without a year it matters only on 29 February.
+            days = self._in_full(calendar.days) or self._in_full(
+                [day._replace(year=_ANY_YEAR) for day in calendar.days if day.month]
+            )
+            for one, other in combinations(sorted(days - calendar.present), 2):
+                nights = (other - one).days
+                found |= {nights, nights + 1}
         return found
 
     @cached_property

@@ -315,6 +315,27 @@ def test_a_share_of_a_told_amount_follows(value: Any, request_: str, told: str) 
         assert (verdict == ADMIT) is admitted
 
 
+@pytest.mark.parametrize(
+    ("value", "turns", "admitted"),
+    [
+        (3, ("From 24 May to 27 May.",), True),
+        (4, ("From 24 May to 27 May.",), True),
+        (3, ("From 2026-05-24 to 2026-05-27. Current date: 2026-05-06",), True),
+        ("6", ("30 December 2026 until 5 January 2027",), True),
+        (2, ("From 24 May to 27 May.",), False),
+        (18, ("From 24 May. Current date: 2026-05-06",), False),
+        (3, ("From 24 May to 27 May.", "A: It is booked.", "Another room."), False),
+        (13, ("On 2 May, 15 May, 9 June, 11 June or 30 June 2026",), False),
+    ],
+)
+def test_the_nights_between_two_days_follow(
+    value: Any, turns: tuple[str, ...], *, admitted: bool
+) -> None:
+    """Of the present request, unless it names many days; the present one is no end of a stay."""
+    verdict = conversation(*turns).judge(provenance.judge, "use", {"value": value})
+    assert (verdict == ADMIT) is admitted
+
+
 def test_an_ordinal_is_no_share() -> None:
     """A third bank pays no third."""
     scene = conversation(
