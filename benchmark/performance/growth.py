@@ -37,7 +37,6 @@ PEERS = (
     Entry(peer=_BASE),
     Entry(peer="create_agent:DELTA", reference=_BASE),
     Entry(peer="langgraph_loop:LOOP_SAVED", reference=_BASE),
-    Entry(peer="deep_agent:SAVED", reference=_BASE),
     Entry(peer="guarded_graph:GRAPH"),
     Entry(peer="guarded_graph:GRAPH_SAVED", reference=_BASE),
     Entry(peer="guarded_graph:GRAPH_JOURNALED", reference=_BASE),
