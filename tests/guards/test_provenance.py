@@ -331,7 +331,7 @@ def test_a_share_of_a_told_amount_follows(value: Any, request_: str, told: str) 
 def test_the_nights_between_two_days_follow(
     value: Any, turns: tuple[str, ...], *, admitted: bool
 ) -> None:
-    """Of the present request, unless it names many days; the present one is no end of a stay."""
+    """Of the present request, unless it names many days; a stay does not end on the present day."""
     verdict = conversation(*turns).judge(provenance.judge, "use", {"value": value})
     assert (verdict == ADMIT) is admitted
 
