@@ -1,4 +1,4 @@
-"""What a client's input says that its thread does not know.
+"""News in a client's input: what it says that its thread does not know.
 
 The protocol sends the whole conversation with each run, as the client has it, and has no way to
 go on, or to look, without an input. So what is new is found by the ids and contents of messages.

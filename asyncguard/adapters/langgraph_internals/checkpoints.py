@@ -1,4 +1,4 @@
-"""What a stored checkpoint says, beyond what the public ``get_state`` shows of it."""
+"""Contents of a stored checkpoint, beyond those that the public ``get_state`` shows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What happens when a run ends, in whichever way."""
+"""End of a run, in whichever way: functions are called with it, and it comes whole."""
 
 import asyncio
 import contextlib
