@@ -130,9 +130,10 @@ class Evidence:
         self.words: set[str] = set()
         self.amounts: set[Amount] = set()
         self.texts: list[str] = []
-        self._calendar = Calendar()
+        # Made when they are asked for: of most sources they never are, and a thread has several.
+        self._calendar: Calendar | None = None
         self._dated = 0
-        self._phones: set[str] = set()
+        self._phones: set[str] | None = None
         self._dialled = 0
         self._added: set[str] = set()
         self._unread: list[str] = []
@@ -165,6 +166,8 @@ class Evidence:
     @property
     def calendar(self) -> Calendar:
         """Dates and times of the texts that were read."""
+        if self._calendar is None:
+            self._calendar = Calendar()
         for text in self.texts[self._dated :]:
             self._calendar.add(text)
         self._dated = len(self.texts)
@@ -173,6 +176,8 @@ class Evidence:
     @property
     def phones(self) -> set[str]:
         """Digits of the telephone numbers in the texts that were read."""
+        if self._phones is None:
+            self._phones = set()
         for text in self.texts[self._dialled :]:
             self._phones.update(_phone(found[0]) for found in _PHONE.finditer(text))
         self._dialled = len(self.texts)

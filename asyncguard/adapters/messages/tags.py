@@ -16,15 +16,15 @@ further characters are blank by design; these are named below. A space of full w
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 
 from asyncguard.adapters.messages.sanitize import changed_texts
 
 MARK = "[asyncguard:"
 """Beginning of the runtime's notes about a result."""
-_MARK = r"\[ *asyncguard *:"
+_MARK = re.compile(r"\[ *asyncguard *:")
 """The same on a skeleton, as loosely as a reader reads it."""
 REMOVED = "[removed]"
 """Replacement of a forgery; it leaves ink, so the texts around it cannot join to another one."""
@@ -89,19 +89,26 @@ def without(nonce: str, content: Any) -> Any:
     Returns:
         The same object if nothing was removed.
     """
-    pattern = _pattern(nonce)
+    secret = skeleton(nonce)
     return changed_texts(
-        content, lambda text: _taken_out(pattern, [text])[0], partial(_without_across, pattern)
+        content, lambda text: _taken_out(secret, [text])[0], partial(_without_across, secret)
     )
 
 
-@lru_cache(maxsize=256)
-def _pattern(nonce: str) -> re.Pattern[str]:
-    secret = skeleton(nonce)
-    return re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
+def _forgeries(secret: str, seen: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of nonce and mark on a skeleton.
+
+    The nonce is looked for as text: a pattern of each thread would be compiled at every step of a
+    process with more threads than a cache has places.
+    """
+    yield from (hit.span() for hit in _MARK.finditer(seen))
+    place = seen.find(secret) if secret else -1
+    while place >= 0:
+        yield place, place + len(secret)
+        place = seen.find(secret, place + len(secret))
 
 
-def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
+def _without_across(secret: str, blocks: list[Any]) -> list[Any]:
     """Return the blocks without forgeries that begin in one text and end in another."""
     # Some readers join every text, others leave out that of images and files.
     read_before: list[int] = []
@@ -111,7 +118,7 @@ def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
             continue
         read_before = places
         texts = [cast(str, _text_in(blocks[place])) for place in places]
-        for place, old, new in zip(places, texts, _taken_out(pattern, texts), strict=True):
+        for place, old, new in zip(places, texts, _taken_out(secret, texts), strict=True):
             if new is not old:
                 blocks[place] = (
                     new if isinstance(blocks[place], str) else {**blocks[place], "text": new}
@@ -129,14 +136,14 @@ def _text_of_text_block(block: Any) -> str | None:
     return None if other else _text_in(block)
 
 
-def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
+def _taken_out(secret: str, texts: Sequence[str]) -> list[str]:
     """Return the texts, read as one, with each forgery replaced in all texts that it touches."""
     whole = texts[0] if len(texts) == 1 else "".join(texts)
     # Models may read escapes as characters, and tag characters as letters, or not.
     escapes = "\\" in whole or "\x1b" in whole
     tags = not whole.isascii() and _TAGGED.search(whole) is not None
     readings = [(escaped, tagged) for escaped in {False, escapes} for tagged in {False, tags}]
-    spans = sorted({span for reading in readings for span in _spans(pattern, whole, *reading)})
+    spans = sorted({span for reading in readings for span in _spans(secret, whole, *reading)})
     if not spans:
         return list(texts)
     cleaned: list[str] = []
@@ -155,20 +162,19 @@ def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
     return cleaned
 
 
-def _spans(
-    pattern: re.Pattern[str], text: str, escaped: bool, tagged: bool
-) -> list[tuple[int, int]]:
+def _spans(secret: str, text: str, escaped: bool, tagged: bool) -> list[tuple[int, int]]:
     """Return the spans of forgeries in a text, as it is read in one way.
 
     Args:
-        pattern: Of the forgeries, on a skeleton.
+        secret: Skeleton of the nonce.
         text: The text.
         escaped: True if escapes are read as characters.
         tagged: True if tag characters are read as letters.
     """
     # Fast check first: the map from skeleton to text, made below, costs an entry per character.
     read = _TERMINAL.sub("", _ESCAPE.sub(_unescaped, text)) if escaped else text
-    if not pattern.search(skeleton(read.translate(_FROM_TAG) if tagged else read)):
+    inked = skeleton(read.translate(_FROM_TAG) if tagged else read)
+    if next(_forgeries(secret, inked), None) is None:
         return []
     characters = [(character, place, place + 1) for place, character in enumerate(text)]
     if escaped:
@@ -182,8 +188,7 @@ def _spans(
         seen.append(ink)
         places += [(start, end)] * len(ink)
     return [
-        (places[hit.start()][0], places[hit.end() - 1][1])
-        for hit in pattern.finditer("".join(seen))
+        (places[start][0], places[end - 1][1]) for start, end in _forgeries(secret, "".join(seen))
     ]
 
 
