@@ -33,7 +33,8 @@ class GuardedThreads(Threads):
         super().__init__(engine, journal)
         self._tools = tools
         self._prepared = PreparedTools()
-        # By Run.name; an entry lives from the first hook of a run to the end of that run.
+        # By Run.name; an entry lives from the first hook of a run to the end of that run, or until
+        # the session is dropped if the run rests at a question.
         self._handlers: dict[tuple[str, str], PendingHandlers] = {}
 
     async def joined(
@@ -86,6 +87,10 @@ class GuardedThreads(Threads):
         handlers = self._of(run)
         taken, handlers.updates, handlers.news = handlers.updates, [], []
         return last_of_single(taken, single_channels(run.config)) if len(taken) > 1 else taken
+
+    def dropped(self, name: tuple[str, str]) -> None:
+        """Forget the handlers: they hold LangGraph's run, with its whole state."""
+        self._handlers.pop(name, None)
 
     def leave(self, run: Run) -> None:
         """Release a thread whose run ends with this step."""

@@ -29,7 +29,7 @@ class Threads:
         """
         self._engine = engine
         self._keeper = LazyJournal(engine, journal)
-        self._sessions = Sessions(engine)
+        self._sessions = Sessions(engine, self.dropped)
         self._conversations = HistoryCache()
 
     def identified(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,6 +67,9 @@ class Threads:
                 "before you change its state."
             )
         return Run(self._sessions, self._conversations, state, config)
+
+    def dropped(self, name: tuple[str, str]) -> None:
+        """Forget what else is in memory of a thread, see :attr:`Run.name`."""
 
     def __len__(self) -> int:
         """Return the number of threads in memory."""

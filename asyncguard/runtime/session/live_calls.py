@@ -31,6 +31,10 @@ class LiveCalls:
         self._barred: dict[str, str] = {}
         self._pauses: dict[str, Pause] = {}
 
+    def __bool__(self) -> bool:
+        """Return True if anything is known of a call."""
+        return any(vars(self).values())
+
     # -- answers -----------------------------------------------------------------------------------
 
     @property

@@ -16,10 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 from asyncguard.core import events as ev
 from asyncguard.core import stored_specs
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.event_codec import from_json
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.faults import ErrorCode
@@ -38,6 +39,12 @@ from asyncguard.runtime.session.lease import Lease
 from asyncguard.runtime.session.live_calls import LiveCalls
 from asyncguard.runtime.session.outbox import Outbox, StoredCheckpoints
 from asyncguard.runtime.session.recorder import Recorder
+
+_LIVE = OPEN_STATES - {CallState.HELD}
+"""States of open calls of which the state of the graph does not tell everything.
+
+Of a held call it does, and one that no person ever answers must not stay in memory.
+"""
 
 
 def journal_of(epoch: str) -> str:
@@ -63,6 +70,8 @@ class Session:
         self.thread_id = ""
         # Number of the LangGraph run whose end observers are going to be told, 0 if there is none.
         self.followed = 0
+        # LangGraph's run that uses the session. Weak: of an abandoned one nothing tells the end.
+        self._run: ref[object] | None = None
         self.live = LiveCalls()
         self.board = self._new_board()
         self.record = Recorder(engine, self.ledger, recorded=self._recorded)
@@ -105,6 +114,27 @@ class Session:
     def follow(self, run: int) -> None:
         """Take the number of the LangGraph run whose end observers are told; 0 if it has ended."""
         self.followed = run
+
+    def use_in(self, run: object) -> Callable[[], None] | None:
+        """Note LangGraph's run that uses the session now.
+
+        Returns:
+            Function to be called at its end; ``None`` if the run was noted before.
+        """
+        if self._run is not None and self._run() is run:
+            return None
+        noted = self._run = ref(run)
+
+        def ended() -> None:
+            if self._run is noted:
+                self._run = None
+
+        return ended
+
+    @property
+    def in_use(self) -> bool:
+        """True while a run uses the session, also if nothing of it is live."""
+        return self._run is not None and self._run() is not None
 
     def listen(self, listener: Callable[[ev.Event], None] | None) -> None:
         """Tell a function of each event from now on, in place of the one before.
@@ -441,7 +471,11 @@ class Session:
     def idle(self) -> bool:
         """True if nothing of this session is live, so it can be rebuilt from the state any time."""
         return not (
-            self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters
+            self.ledger.count(*_LIVE)
+            or (self.live and self.ledger.any_open())
+            or self._outbox.events
+            or self.has_completions
+            or self._waiters
         )
 
 
