@@ -21,11 +21,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from asyncguard import AsyncGuardMiddleware, Journal, build_agent, open_journal
 from chat import ScriptedChat
 from measure import UnsoundRunError, uncertainty
-from peers.create_agent import empty_middleware
+from peers.create_agent import DeltaState, empty_middleware
 from peers.graphs import open_saver
 from peers.guarded_graph import CONFIG
 from peers.guarded_middleware import HOOKS
 from peers.langgraph_loop import loop
+from peers.two_rows import TwoRows, recorded, two_rows
 from script import ANSWER, QUESTION, TOOL_DESCRIPTION, TOOL_NAME
 from settings import Settings
 from table import Reference, Row, row
@@ -48,6 +49,8 @@ class Crowd:
     """Number of times the tool ran."""
     latencies: list[float] = field(default_factory=list)
     """Seconds from the question to the answer of each thread."""
+    rows: TwoRows | None = None
+    """Record of the calls of a peer without a journal, ``None`` if nothing is stored."""
 
     def model(self) -> ScriptedChat:
         """Return the model."""
@@ -78,6 +81,11 @@ class Crowd:
         return StructuredTool.from_function(
             coroutine=look_up, name=TOOL_NAME, description=TOOL_DESCRIPTION
         )
+
+    def recorded_tool(self) -> BaseTool:
+        """Return the tool, whose calls are recorded where anything is stored."""
+        tool = self.tool()
+        return tool if self.rows is None else recorded(tool, self.rows)
 
     async def run(self, agent: Any, names: Sequence[str]) -> None:
         """Run a thread of each name, all at once.
@@ -128,12 +136,16 @@ def _middleware(
 
 
 def _loop(crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, _: Journal | None) -> Any:
-    return loop(crowd.model(), crowd.tool(), saver)
+    return loop(crowd.model(), crowd.recorded_tool(), saver)
 
 
 def _empty_hooks(crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, _: Journal | None) -> Any:
     return create_agent(
-        crowd.model(), [crowd.tool()], middleware=[empty_middleware(HOOKS)], checkpointer=saver
+        crowd.model(),
+        [crowd.recorded_tool()],
+        middleware=[empty_middleware(HOOKS)],
+        checkpointer=saver,
+        state_schema=DeltaState,
     )
 
 
@@ -146,7 +158,7 @@ FLOORS: Mapping[str, Make] = {
     "hand-written StateGraph": _loop,
     "create_agent, the same hooks empty": _empty_hooks,
 }
-"""What each front end stands on, with nothing in it."""
+"""What each front end stands on, with nothing in it; where anything is stored, with two rows of each call."""
 
 
 @asynccontextmanager
@@ -157,6 +169,7 @@ async def _opened(make: Make, crowd: Crowd, folder: Path | None) -> AsyncIterato
     with ExitStack() as stack:
         journal = open_journal(folder / "effects.sqlite")
         stack.callback(journal.close)
+        crowd.rows = stack.enter_context(two_rows(folder))
         async with open_saver(folder) as saver:
             yield make(crowd, saver, journal)
 

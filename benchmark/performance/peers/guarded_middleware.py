@@ -8,10 +8,17 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from asyncguard import AsyncGuardMiddleware, Journal
 from chains import Chains, Work
-from chat import scripted_tool
-from peers.create_agent import DeltaState, agent, overridden_hooks, with_empty_hooks
+from chat import scripted_chat, scripted_tool
+from peers.create_agent import (
+    DeltaState,
+    agent,
+    empty_middleware,
+    overridden_hooks,
+    with_empty_hooks,
+)
 from peers.graphs import graph_peer, saved_graph_peer
 from peers.guarded_graph import CONFIG, journaled_graph_peer
+from peers.two_rows import TwoRows, recorded, recorded_graph_peer
 from script import Script
 
 
@@ -42,6 +49,21 @@ EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(
 EMPTY_HOOKS_DELTA = saved_graph_peer(
     "create_agent+DeltaChannel, the same hooks empty",
     with_empty_hooks(HOOKS, state_schema=DeltaState),
+)
+
+
+def _empty_with_two_rows(script: Script, saver: BaseCheckpointSaver[Any], rows: TwoRows) -> Any:
+    return create_agent(
+        scripted_chat(script),
+        [recorded(scripted_tool(script), rows)],
+        middleware=[empty_middleware(HOOKS)],
+        checkpointer=saver,
+        state_schema=DeltaState,
+    )
+
+
+EMPTY_HOOKS_RECORDED = recorded_graph_peer(
+    "create_agent+DeltaChannel, the same hooks empty", _empty_with_two_rows
 )
 
 

@@ -12,6 +12,7 @@ from langgraph.graph.message import add_messages
 from chat import ScriptedChat, scripted_chat, scripted_tool
 from peers.create_agent import fold
 from peers.graphs import graph_peer, saved_graph_peer
+from peers.two_rows import TwoRows, recorded, recorded_graph_peer
 from script import Script
 
 
@@ -29,6 +30,10 @@ def _hand_written(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any
 
 def _with_delta_channel(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
     return loop(scripted_chat(script), scripted_tool(script), saver)
+
+
+def _with_two_rows(script: Script, saver: BaseCheckpointSaver[Any], rows: TwoRows) -> Any:
+    return loop(scripted_chat(script), recorded(scripted_tool(script), rows), saver)
 
 
 def loop(
@@ -90,4 +95,8 @@ LOOP_SAVED = saved_graph_peer(
     durability="sync",
 )
 """As `build_agent` stores its steps, with nothing but a model and a tool in them: less than this no graph can have."""
+LOOP_RECORDED = recorded_graph_peer(
+    "hand-written StateGraph+DeltaChannel", _with_two_rows, durability="sync"
+)
+"""The same with the least that a journal costs."""
 SUPER_STEP = graph_peer("an empty super-step", _super_steps)
