@@ -18,7 +18,6 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.langgraph_internals.run import run_of, streams
-from asyncguard.adapters.langgraph_internals.run_end import when_over
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import collect_conversation, collect_evidence
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
@@ -89,10 +88,7 @@ class Run:
         self._conversations = conversations
         # For the modules of this package alone; a test finds a use of it in any other adapter.
         # Two agents of one graph share the thread, so the namespace is part of the session's key.
-        self.session = sessions.of(self.identity["session"], namespace_of(config))
-        run = run_of(config)
-        if run is not None and (ended := self.session.use_in(run)) is not None:
-            when_over(run, ended)
+        self.session = sessions.of(self.identity["session"], namespace_of(config), run_of(config))
         self.state = state
         self.config = config
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from asyncguard.adapters.langgraph_internals.run_end import when_over
 from asyncguard.adapters.messages.history_cache import HistoryCache
 from asyncguard.adapters.run.run import Run
 from asyncguard.adapters.state import Thread
@@ -29,7 +30,7 @@ class Threads:
         """
         self._engine = engine
         self._keeper = LazyJournal(engine, journal)
-        self._sessions = Sessions(engine, self.dropped)
+        self._sessions = Sessions(engine, when_over=when_over, dropped=self.dropped)
         self._conversations = HistoryCache()
 
     def identified(self, state: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,7 +1,9 @@
 """Cache of sessions by thread; an idle session may be dropped and is rebuilt from the state."""
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.session.session import Session
@@ -18,35 +20,49 @@ class Sessions:
     """Sessions of the threads that this process runs."""
 
     def __init__(
-        self, engine: Engine, dropped: Callable[[tuple[str, str]], object] = lambda _: None
+        self,
+        engine: Engine,
+        *,
+        when_over: Callable[[Any, Callable[[], None]], object] = lambda _run, _act: None,
+        dropped: Callable[[tuple[str, str]], object] = lambda _: None,
     ) -> None:
         """Start empty.
 
         Args:
             engine: Engine of all sessions.
+            when_over: Has a function called at the end of a run.
             dropped: Called with the thread and the namespace of a session that is dropped.
         """
         self._engine = engine
+        self._when_over = when_over
         self._dropped = dropped
+        # Runs of several OS threads share the sessions; a session that one of them has found must
+        # not be dropped by another before it counts as used. Reentrant: garbage collection may
+        # bring a completion.
+        self._lock = threading.RLock()
         # By thread id and namespace, the least recently used first.
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
         # Number of sessions from which on idle ones are looked for.
         self._most = _KEPT_IDLE
 
-    def of(self, thread: str, namespace: str) -> Session:
+    def of(self, thread: str, namespace: str, run: Any = None) -> Session:
         """Return the session of a thread, a new one if there is none.
 
         Args:
             thread: The thread's minted id.
             namespace: Path of the agent among agents.
+            run: LangGraph's run that uses the session from now on, ``None`` if it is not known.
         """
         name = (thread, namespace)
-        found = self._sessions.get(name)
-        if found is None:
-            found = self._sessions[name] = Session(self._engine, thread, namespace)
-            if len(self._sessions) > self._most:
-                self._drop_idle()
-        self._sessions.move_to_end(name)
+        with self._lock:
+            found = self._sessions.get(name)
+            if found is None:
+                found = self._sessions[name] = Session(self._engine, thread, namespace)
+                if len(self._sessions) > self._most:
+                    self._drop_idle()
+            self._sessions.move_to_end(name)
+            if run is not None and (ended := found.use_in(run)) is not None:
+                self._when_over(run, ended)
         return found
 
     def _drop_idle(self) -> None:
@@ -61,7 +77,9 @@ class Sessions:
 
     def forget(self, session: Session) -> None:
         """Drop a session whose run ended, if it is idle."""
-        if session.idle:
+        if not session.idle:
+            return
+        with self._lock:
             self._drop((session.thread, session.namespace))
             self._most = max(_KEPT_IDLE, min(self._most, len(self._sessions) + _KEPT_IDLE))
 
@@ -76,9 +94,10 @@ class Sessions:
 
         It is the dropped one itself, if the thread has no other by now.
         """
-        live = self._sessions.setdefault((forgotten.thread, forgotten.namespace), forgotten)
-        if live is forgotten:
-            forgotten.revive()
+        with self._lock:
+            live = self._sessions.setdefault((forgotten.thread, forgotten.namespace), forgotten)
+            if live is forgotten:
+                forgotten.revive()
         return live
 
     def __len__(self) -> int:
