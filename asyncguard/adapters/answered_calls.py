@@ -1,15 +1,18 @@
-"""Answers to calls of the agent that others have written into its history.
+"""Answers to calls of the agent, and other calls, that others have written into its history.
 
 Other middleware answers a call itself; and a tool that hands over to another agent ends the run of
 its own before the answers of the message are stored, so they come back with the shared history.
+Middleware may change a call of a stored message, and so may a person, by ``update_state``.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from asyncguard.adapters.langchain_internals import is_decision
-from asyncguard.adapters.messages.history import calls_of
+from asyncguard.adapters.messages.history import calls_of, readable_calls_of
 from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.messages.render import NOT_RUN, text_of
 from asyncguard.adapters.run.run import Run
@@ -17,6 +20,11 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.runtime.resume.case import Answer
+
+UNISSUED = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
+"""States of open calls that have not been issued."""
+SKIPPED = Answer(content="", text="its message was changed or dropped", failed=True, decided=True)
+"""Answer that stands for a call which others did not let come to its tool."""
 
 
 def answers_of_others(
@@ -105,8 +113,57 @@ def note_removed(run: Run) -> None:
                 run.teller.placeholder_stands(record)
 
 
+def is_as_judged(call: Mapping[str, Any], record: CallRecord, task_argument: str) -> bool:
+    """Return True if a call of a message is the one that the guards have judged.
+
+    Args:
+        call: As the message holds it now.
+        record: The judged call, which may lack the task argument.
+        task_argument: Name of the task argument.
+    """
+    given, judged = (
+        {name: value for name, value in arguments.items() if name != task_argument}
+        for arguments in (call["args"], record.call.arguments)
+    )
+    return (call["name"], given) == (record.call.tool, judged)
+
+
+def written(call: Mapping[str, Any]) -> str:
+    """Return a call of a message as text."""
+    return f"{call['name']}({json.dumps(call['args'], default=str)})"
+
+
+def drop_changed(run: Run, records: Iterable[CallRecord], task_argument: str) -> bool:
+    """Cancel calls that were changed in their stored message, or taken out of it.
+
+    A message that is not there any more says nothing: a tool may have cut the history, and late
+    results tell of its calls.
+
+    Args:
+        run: The run.
+        records: Calls that were not issued.
+        task_argument: Name of the task argument.
+
+    Returns:
+        True if a call was cancelled.
+    """
+    dropped = False
+    for record in tuple(records):  # a cancelled call leaves the index that they come from
+        message_id = record.call.message_id
+        said = next((each for each in reversed(run.messages) if each.id == message_id), None)
+        if said is None or not run.never_begun(record):
+            continue
+        made = {call["id"]: call for call in readable_calls_of(said)}
+        if (now := made.get(record.call.call_id)) is None:
+            accept_answers(run, [record], {record.key: SKIPPED})
+        elif not is_as_judged(now, record, task_argument):
+            run.cancel_changed(record, written(now))
+        dropped = dropped or not record.open
+    return dropped
+
+
 def take_handed_over(run: Run) -> None:
     """Take the answers that an earlier run of the agent handed over, from the shared history."""
-    left = run.ledger.in_state(CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
+    left = run.ledger.in_state(*UNISSUED)
     accept_answers(run, left, answers_of_others(run))
     note_answers(run)

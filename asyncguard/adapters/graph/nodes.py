@@ -24,7 +24,7 @@ from asyncguard.adapters.answer_log.new_answer import (
     store_taken_answer,
     take_answer,
 )
-from asyncguard.adapters.answered_calls import take_handed_over
+from asyncguard.adapters.answered_calls import UNISSUED, drop_changed, take_handed_over
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
@@ -212,6 +212,7 @@ class Nodes:
         if is_cancelling(run) and cancel_at_question(run, run.ledger.find(taken.asker)):
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await store_taken_answer(run.config)
+        self._drop_changed(run)
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
         match await self._next_step(run, runner, taken.asker):
@@ -255,10 +256,12 @@ class Nodes:
         try:
             answer = interrupt(question(held))
         except GraphInterrupt:  # there is no answer yet
-            if cancel_alone(run):
+            if cancel_alone(run) or self._drop_changed(run):
                 return _go(run, "execute")
             emit(asking_event(held))
             raise
+        # After the answer was taken: it must not be given to another question.
+        self._drop_changed(run)
         enter_answer(run, answer, held)
         return _go(run, "execute")
 
@@ -279,6 +282,10 @@ class Nodes:
 
     def _resumable(self, config: RunnableConfig) -> bool:
         return not self.stateless and resumable(config)
+
+    def _drop_changed(self, run: Run) -> bool:
+        unissued = run.ledger.in_state(*UNISSUED)
+        return drop_changed(run, unissued, self.binding.task_argument)
 
     def _deliver(self, run: Run) -> Any:
         delivery = run.teller.deliver()

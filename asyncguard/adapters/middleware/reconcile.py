@@ -1,6 +1,5 @@
 """Reconciliation with a history that other middleware of ``create_agent`` may write answers to."""
 
-import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -17,7 +16,15 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableConfig
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.answered_calls import accept_answers, answers_of_others
+from asyncguard.adapters.answered_calls import (
+    SKIPPED,
+    UNISSUED,
+    accept_answers,
+    answers_of_others,
+    drop_changed,
+    is_as_judged,
+    written,
+)
 from asyncguard.adapters.langchain_internals import edits_of
 from asyncguard.adapters.langgraph_internals.answers import answers_of, scratchpad_of
 from asyncguard.adapters.messages.history import readable_calls_of
@@ -30,17 +37,13 @@ from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.runtime.resume.case import Answer, Hands
+from asyncguard.runtime.resume.case import Hands
 
 _log = logging.getLogger("asyncguard")
 
 
-WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
-"""States of open calls that have not been issued, and so may need a wrapper to run."""
-
-
-_SKIPPED = Answer(content="", text="its message was changed or dropped", failed=True, decided=True)
-"""Answer that stands for a call which other middleware did not let come to its tool."""
+WITHOUT_WRAPPERS = UNISSUED
+"""States of open calls that may need a wrapper to run."""
 
 
 def without_wrappers(run: Run) -> list[CallRecord]:
@@ -72,7 +75,7 @@ def changed_outside(request: ToolCallRequest, record: CallRecord, task_argument:
     if made is not None and (made["name"], made["args"]) != (now["name"], now["args"]):
         return True
     # The call that a reviewer wrote differs from the model's.
-    return not record.edited and not _is_judged(now, record, task_argument)
+    return not record.edited and not is_as_judged(now, record, task_argument)
 
 
 def as_changed(request: ToolCallRequest, task_argument: str) -> ToolCallRequest:
@@ -103,7 +106,7 @@ def restore_judged(request: ToolCallRequest, record: CallRecord, task_argument: 
         task_argument: Name of the task argument.
     """
     made = _made(request)
-    if made is None or record.edited or _is_judged(made, record, task_argument):
+    if made is None or record.edited or is_as_judged(made, record, task_argument):
         return
     task = {name: value for name, value in made["args"].items() if name == task_argument}
     made["name"], made["args"] = record.call.tool, {**deepcopy(record.call.arguments), **task}
@@ -120,14 +123,6 @@ def _made(request: ToolCallRequest) -> dict[str, Any] | None:
         ),
         None,
     )
-
-
-def _is_judged(call: Mapping[str, Any], record: CallRecord, task_argument: str) -> bool:
-    given, judged = (
-        {name: value for name, value in arguments.items() if name != task_argument}
-        for arguments in (call["args"], record.call.arguments)
-    )
-    return (call["name"], given) == (record.call.tool, judged)
 
 
 def written_by_reviewer(request: ToolCallRequest, config: RunnableConfig) -> bool:
@@ -167,9 +162,28 @@ def refusal_of_change(request: ToolCallRequest) -> str:
     )
     return (
         "Nothing was executed for this call: it was changed after the guards had judged it, to "
-        f"{now['name']}({json.dumps(now['args'], default=str)}). Make that call yourself, with "
-        "these arguments."
+        f"{written(now)}. Make that call yourself, with these arguments."
     )
+
+
+def drop_rewritten(run: Run, hands: Hands, task_argument: str) -> None:
+    """Cancel held calls that were changed in the history after their wrappers had been reached.
+
+    By ``update_state``, for instance, while a person was asked: the answer to one wrapper would
+    approve all of them as they were.
+
+    Args:
+        run: The run.
+        hands: Handlers of the calls whose wrappers were reached.
+        task_argument: Name of the task argument.
+    """
+    edits = edits_of(run.state)
+    held = [
+        record
+        for record in run.ledger.in_state(CallState.HELD)
+        if hands.holds(record.key) and not record.edited and record.call.call_id not in edits
+    ]
+    drop_changed(run, held, task_argument)
 
 
 def drop_answered(run: Run, hands: Hands) -> None:
@@ -206,7 +220,7 @@ def drop_skipped(run: Run, hands: Hands) -> None:
         for record in without_wrappers(run)
         if record.key in unanswered and not hands.holds(record.key)
     ]
-    accept_answers(run, skipped, {record.key: _SKIPPED for record in skipped})
+    accept_answers(run, skipped, {record.key: SKIPPED for record in skipped})
 
 
 def take_answers(run: Run) -> None:

@@ -17,6 +17,7 @@ from asyncguard.adapters.middleware.reconcile import (
     as_changed,
     changed_outside,
     drop_answered,
+    drop_rewritten,
     last_said,
     refusal_of_change,
     restore_judged,
@@ -57,6 +58,7 @@ class ToolHook:
         self._tools.meet(request)
         run, handlers = await self._threads.joined(request.state, get_config())
         drop_answered(run, handlers)
+        drop_rewritten(run, handlers, self._tools.task_argument)
         record = _record_of(run, request)
         if record is None:
             text = (

@@ -46,7 +46,7 @@ from asyncguard.runtime.attempt_outcomes import restore_updates
 from asyncguard.runtime.kept_jobs import take_back
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume.case import ALL_TOOLS, Answer, Circumstances, Hands
-from asyncguard.runtime.resume.resolve import reconcile, resolve
+from asyncguard.runtime.resume.resolve import cancel_changed, never_begun, reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written, outcome_due
 from asyncguard.runtime.tasks import close_tasks
@@ -256,6 +256,14 @@ class Run:
         given = Circumstances(hands=hands, answers=answers or {})
         for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self.session, record, why, given)
+
+    def never_begun(self, record: CallRecord) -> bool:
+        """Return True if no attempt of a call was begun, in this process or elsewhere."""
+        return never_begun(self.session, record)
+
+    def cancel_changed(self, record: CallRecord, now: str) -> None:
+        """Cancel a call that was never begun, and is another one in its message now."""
+        cancel_changed(self.session, record, now)
 
     # -- the model's turn --------------------------------------------------
 

@@ -11,6 +11,7 @@ from asyncguard.runtime.resume.case import HELD_BACK, Case, Circumstances
 from asyncguard.runtime.resume.facts import all_facts, facts_to_issue, lacks_approval
 from asyncguard.runtime.resume.fates import CARRIED_OUT
 from asyncguard.runtime.session.session import Session
+from asyncguard.runtime.signals import was_begun
 
 _ALONE = Circumstances()
 
@@ -82,3 +83,24 @@ def resolve_all(
     # Collected first: carrying a fate out moves calls between the states.
     records = session.ledger.in_state(*states)
     return {record.key: resolve(session, record, why, given) for record in records}
+
+
+def never_begun(session: Session, record: CallRecord) -> bool:
+    """Return True if no attempt of a call was begun, in this process or elsewhere."""
+    begun = session.engine.begun.knows(record.key, after=record.last_answer_attempt)
+    return not (record.attempts or begun or was_begun(session, record))
+
+
+def cancel_changed(session: Session, record: CallRecord, now: str) -> None:
+    """Cancel a call whose message was changed after it was judged.
+
+    Guards, journal and approver know the call as the model made it, so the changed one must not run
+    under its name.
+
+    Args:
+        session: The thread.
+        record: The call, of which no attempt was begun.
+        now: The call as the message holds it.
+    """
+    reason = f"the call was changed to {now} after the guards had judged it"
+    session.record.cancelled(record.key, reason=reason)

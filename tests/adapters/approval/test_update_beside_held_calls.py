@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
@@ -78,5 +79,83 @@ def test_a_question_has_a_new_id_after_an_update(kind: str) -> None:
         assert not done
         assert not (await agent.resume({again: True}, "t")).interrupts
         assert done == [True]
+
+    asyncio.run(main())
+
+
+def _changed(message: Any, how: str) -> AIMessage:
+    """Return a model's message as a person has rewritten it, under its id."""
+    if how == "text":
+        return AIMessage("Nothing is paid.", id=message.id)
+    changed = {"q": "y"} if how == "arguments" else message.tool_calls[0]["args"]
+    call = {**message.tool_calls[0], "args": changed}
+    return AIMessage("", id=message.id, tool_calls=[call, *message.tool_calls[1:]])
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@pytest.mark.parametrize("answer", [True, None])
+@pytest.mark.parametrize("how", ["arguments", "text", "copy"])
+def test_a_held_call_that_is_rewritten_is_not_made_as_it_was(
+    frontend: Frontend, answer: Any, how: str
+) -> None:
+    """The person's yes is not for what stood there before; the model reads what became of its call."""
+    done: list[str] = []
+
+    @guarded(approval=True, effect="at_most_once")
+    @tool
+    async def pay(q: str) -> str:
+        """Pay."""
+        done.append(q)
+        return f"paid {q}"
+
+    async def main() -> None:
+        model = ScriptedChatModel(script(calls(("pay", {"q": "x"}))))
+        agent = build(frontend, model, [pay], checkpointer=InMemorySaver())
+        await agent.say("Pay x.", thread="t")
+        state = await agent.graph.aget_state(THREAD)
+        (said,) = [each for each in state.values["messages"] if each.type == "ai"]
+        await agent.graph.aupdate_state(THREAD, {"messages": [_changed(said, how)]})
+        if how == "text" and frontend is Frontend.MIDDLEWARE:
+            outcome = await agent.go(None, "t")  # LangChain ends the run at a text
+            assert not outcome.interrupts
+        elif answer is None:
+            outcome = await agent.go(None, "t")
+            assert bool(outcome.interrupts) is (how == "copy")
+        else:
+            outcome = await agent.resume(answer, "t")
+        assert done == (["x"] if how == "copy" and answer else [])
+        if how == "arguments":
+            told = outcome.answer(said.tool_calls[0]["id"])
+            assert told.startswith('pay#1 was not run: the call was changed to pay({"q": "y"})')
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@pytest.mark.parametrize("how", ["arguments", "text", "copy"])
+def test_an_admitted_call_that_is_rewritten_is_not_made_as_it_was(
+    frontend: Frontend, how: str
+) -> None:
+    """The run stops before its tools, as the caller has asked, and goes on after the update."""
+    done: list[str] = []
+
+    @guarded(effect="at_most_once")
+    @tool
+    async def pay(q: str) -> str:
+        """Pay."""
+        done.append(q)
+        return f"paid {q}"
+
+    async def main() -> None:
+        model = ScriptedChatModel(script(calls(("pay", {"q": "x"}))))
+        agent = build(frontend, model, [pay], checkpointer=InMemorySaver())
+        node = "execute" if frontend is Frontend.GRAPH else "tools"
+        given = {"messages": [("user", "Pay x.")]}
+        await agent.graph.ainvoke(given, THREAD, interrupt_before=[node])
+        state = await agent.graph.aget_state(THREAD)
+        (said,) = [each for each in state.values["messages"] if each.type == "ai"]
+        await agent.graph.aupdate_state(THREAD, {"messages": [_changed(said, how)]})
+        await agent.go(None, "t")
+        assert done == (["x"] if how == "copy" else [])
 
     asyncio.run(main())
