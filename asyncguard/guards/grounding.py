@@ -12,11 +12,14 @@ against each other, with one exception: with several tasks, a call that may have
 hold a value that could come from a call of another tool before it in the same message.
 ``[search, book(guess)]`` is the same guess as one message later.
 
+A key counts as a value where no schema names it, as an address in ``{"ada@x.org": 100}``.
+
 Not checked are arguments that the tool declares free (``ToolSpec.free``), and running text in the
 arguments of pure tools: the model words its notes and thoughts itself, and they change nothing. In
 tools with effects less of a running text is checked than of a value; see `core/evidence.py`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
@@ -28,7 +31,7 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.call_names import keys, labels
 from asyncguard.schema.excerpts import clipped, short
-from asyncguard.schema.literals import is_fixed, is_unconstrained, own_leaves
+from asyncguard.schema.literals import free_keys, is_fixed, is_unconstrained, own_leaves
 
 _SENTENCE = 12
 """Words from which on a text of a pure tool counts as the model's own wording."""
@@ -56,15 +59,30 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
             or is_fixed(spec.parameters, call.arguments, path)
         ):
             continue
-        where = clipped("/".join(map(str, path)))
-        return Reject(
-            guard="grounding",
-            reason=f"{where}={short(value)} was found nowhere in this task's messages and results. "
-            f"Do not guess: wait for {labels(pending, call.task)}, "
-            "then call again with the real value.",
-            on=keys(pending),
-        )
+        return _guessed(f"{_place(path)}={short(value)}", call, pending)
+    for path, key in free_keys(spec.parameters or {}, call.arguments):
+        if (
+            path[0] in spec.free
+            or board.evidence.ungrounded(call.task, key) is None
+            or is_fixed(spec.parameters, call.arguments, path)
+        ):
+            continue
+        return _guessed(f"The key {short(key)} of {_place(path)}", call, pending)
     return ADMIT
+
+
+def _place(path: Path) -> str:
+    return clipped("/".join(map(str, path)))
+
+
+def _guessed(what: str, call: Call, pending: Sequence[CallRecord]) -> Reject:
+    return Reject(
+        guard="grounding",
+        reason=f"{what} was found nowhere in this task's messages and results. "
+        f"Do not guess: wait for {labels(pending, call.task)}, "
+        "then call again with the real value.",
+        on=keys(pending),
+    )
 
 
 def worded_freely(value: Any, path: Path, spec: ToolSpec) -> bool:

@@ -1,7 +1,7 @@
 """Literals of a tool's schema: values that a model may use without having read them elsewhere."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -11,6 +11,8 @@ from asyncguard.schema.pointers import in_schema
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _FORM_KEYWORDS = ("const", "enum", "format", "pattern")
+_ENTRIES = ("additionalProperties", "patternProperties")
+_FIELD = re.compile(r"[^\W\d]+(?:-[^\W\d]+)*")
 _QUOTED = re.compile(r"[\"'`\u2018\u201c]([\w][\w .:/+-]{0,40})[\"'`\u2019\u201d]")
 _WORD = re.compile(r"[^\W\d_]+")
 _MAX_HOPS = 32
@@ -29,6 +31,46 @@ def own_leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | int | 
             yield from own_leaves(item, (*path, position))
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield path, value
+
+
+def free_keys(parameters: Mapping[str, Any], arguments: Any) -> Iterator[tuple[Path, str]]:
+    """Yield path and key of each entry whose key is a value: no schema names it.
+
+    Keys of an object whose entries have a schema are values, as in ``dict[str, int]``. Where the
+    schema leaves open what the object holds, a plain word may be the name of a field, which the
+    model knows from elsewhere.
+
+    Args:
+        parameters: Schema of the arguments.
+        arguments: The arguments; their own names are never values.
+    """
+    waiting: list[tuple[Any, Path, list[Any]]] = [(arguments, (), [parameters])]
+    while waiting:
+        value, path, nodes = waiting.pop()
+        if isinstance(value, Mapping) and as_reference(value) is None:
+            if path:
+                forms = list(chain.from_iterable(_forms(node, parameters) for node in nodes))
+                yield from ((path, name) for name in value if _is_value(name, forms))
+            items: Iterable[tuple[str | int, Any]] = value.items()
+        elif isinstance(value, list | tuple):
+            items = enumerate(value)
+        else:
+            continue
+        for token, item in items:
+            below = [child for node in nodes for child in _children(node, token, parameters)]
+            waiting.append((item, (*path, token), below))
+
+
+def _is_value(name: str, forms: Iterable[Mapping[str, Any]]) -> bool:
+    """Return True if a key of an object with these schemas is a value."""
+    mapped = False
+    for form in forms:
+        names = form.get("propertyNames")
+        choices = names.get("enum", ()) if isinstance(names, Mapping) else ()
+        if name in form.get("properties", ()) or name in choices:
+            return False
+        mapped = mapped or any(isinstance(form.get(kind), Mapping) for kind in _ENTRIES)
+    return mapped or _FIELD.fullmatch(name) is None
 
 
 def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -> bool:

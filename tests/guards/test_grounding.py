@@ -101,6 +101,67 @@ def test_values_beside_the_schema_are_guesses(given_values: dict[str, Any]) -> N
     rejection(scene.judge(grounding.judge, "find", given_values), "grounding")
 
 
+SHARE = pure("share")
+assert SHARE.parameters is not None
+SHARE.parameters["properties"] = {
+    "parts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "body": {"type": "object"},
+    "dated": {"type": "object", "patternProperties": {"^.+$": {"type": "integer"}}},
+    "chosen": {
+        "type": "object",
+        "propertyNames": {"enum": ["east", "west"]},
+        "additionalProperties": {"type": "integer"},
+    },
+    "page": {
+        "type": "object",
+        "properties": {"size_2": {"type": "integer"}},
+        "additionalProperties": {"type": "integer"},
+    },
+    "lists": {"type": "array", "items": {"$ref": "#/$defs/Parts"}},
+    "usual": {"additionalProperties": {"type": "integer"}, "default": {"Bob": 100}},
+}
+SHARE.parameters["$defs"] = {"Parts": SHARE.parameters["properties"]["parts"]}
+
+
+@pytest.mark.parametrize(
+    ("given_values", "refused"),
+    [
+        ({"parts": {"ada@x.org": 100}}, ""),
+        ({"parts": {"eve@evil.org": 100}}, 'The key "eve@evil.org" of parts was found'),
+        ({"parts": {"Bob": 100}}, 'The key "Bob" of parts was found'),
+        ({"parts": {"from_call": "share#1", "pointer": "/parts"}}, ""),
+        ({"lists": [{"ada@x.org": 100}, {"eve@evil.org": 100}]}, "lists/1 was found"),
+        ({"body": {"eve@evil.org": 100}}, "of body was found"),
+        ({"body": {"to": {"eve@evil.org": 100}}}, "of body/to was found"),
+        ({"body": {"gross-amount": 100, "unit_price": 100}}, ""),
+        ({"dated": {"2026-05-27": 100}}, "of dated was found"),
+        ({"dated": {"2026-05-26": 100}}, ""),
+        ({"chosen": {"west": 100}}, ""),
+        ({"usual": {"Bob": 100}}, ""),
+        ({"usual": {"Bob": 100, "ada@x.org": 100}}, "of usual was found"),
+        ({"page": {"size_2": 100}}, ""),
+        ({"page": {"size_3": 100}}, "of page was found"),
+    ],
+)
+def test_a_key_is_a_value_where_no_schema_names_it(given_values: Any, refused: str) -> None:
+    """An address or a name as a key; names of fields, declared or in an open object, are the tool's."""
+    scene = Scene(SHARE)
+    scene.board.evidence.add_common("Pay 100 to ada@x.org on May 26, 2026.")
+    scene.start("share", {"page": {}})
+    verdict = scene.judge(grounding.judge, "share", given_values)
+    if refused:
+        assert refused in rejection(verdict, "grounding").reason
+    else:
+        assert verdict == ADMIT
+
+
+def test_a_key_of_a_free_argument_needs_no_source() -> None:
+    """As its values: the model words the whole argument."""
+    scene = Scene(replace(SHARE, free=("parts",)))
+    scene.start("share", {"page": {}})
+    assert scene.judge(grounding.judge, "share", {"parts": {"Bob": "a"}}) == ADMIT
+
+
 def test_what_an_operand_became_is_not_judged() -> None:
     """An operand's result that is put in at release is not yet evidence, and not a guess."""
     scene = told()
