@@ -23,12 +23,14 @@ from asyncguard.core.dates import Calendar, Clock, Day
 from asyncguard.core.quantities import (
     NUMBER_WORDS,
     NUMERALS,
+    SCALES,
     SYNONYMS,
     Amount,
     amounts,
     money_apart,
     numerals_as_digits,
     without_numbers,
+    without_scaled,
 )
 
 # Scripts without spaces, and those of India, whose vowel signs do not count as letters in `re`.
@@ -157,7 +159,8 @@ class Evidence:
     def _keep(self, folded: str) -> None:
         apart = money_apart(folded)
         words = _WORD.findall(apart)
-        self.words.update(words)
+        scaled = not SCALES.isdisjoint(words)
+        self.words.update(_WORD.findall(without_scaled(apart)) if scaled else words)
         if not NUMBER_WORDS.isdisjoint(words):
             apart = numerals_as_digits(apart)
         self.amounts.update(amounts(apart))

@@ -82,6 +82,10 @@ _CODES = "|".join(line.split()[0] for line in _CURRENCIES)
 # "5 in" is a length, "5 in total" is not.
 _UNIT = rf"(?:in(?!\s+[^\W\d_])|{'|'.join(sorted(_UNITS.keys() - {'in'}, key=len, reverse=True))})"
 _FACTOR = "|".join(_FACTORS)
+# Not "k": "2 K" may be the beginning of a name.
+SCALES = frozenset(word for word, factor in _FACTORS.items() if factor > 1) - {"k"}
+"""Words that make another number of the one before them."""
+_SCALED = re.compile(rf"(?<![\w.,'\u2019])\d[\d.,'\u2019]*+(?= (?:{'|'.join(SCALES)})(?!\w))")
 _PIECE = rf"(?:e[-+]?\d++)?(?=(?:{_FACTOR}|{_UNIT})?(?!\w))"
 _AMOUNT = re.compile(
     # Not within a word (``v2``), nor the end of a version. Atomic: a text that is one long list is
@@ -182,12 +186,20 @@ def numerals_as_digits(text: str) -> str:
     return _NUMERAL.sub(digits, text)
 
 
+def without_scaled(text: str) -> str:
+    """Return a folded text without the digits before a word such as "million".
+
+    ``2 million`` does not say 2.
+    """
+    return _SCALED.sub(" ", text)
+
+
 def amounts(text: str) -> Iterator[Amount]:
     """Yield all readings of the numbers in a folded text, in digits and with money apart."""
     for found in _AMOUNT.finditer(text):
         written = _Written(found)
         parts = (each for part in written.parts for each in part)
-        for reading in (*written.wholes, *written.unscaled, *parts):
+        for reading in (*written.wholes, *parts):
             # A number is told without its unit, too; only another unit is another amount.
             for unit in (None, *(reading.units or {""})):
                 yield Amount(reading.number, unit)
@@ -254,15 +266,13 @@ class _Written:
             signs.append(1.0)
         scale = _FACTORS.get(found["factor"] or "")
         self.wholes = [_Reading(factor * number, units) for number in wholes for factor in signs]
-        self.unscaled: list[_Reading] = []
         if scale:
-            name = "%" if scale < 1 else found["factor"]
+            bare = [_Reading(one.number, frozenset({"%"})) for one in self.wholes]
             # 10% is 0.1, but neither 0.1 s nor 0.1%.
             units = _SHARE if scale < 1 else units
-            self.unscaled = [_Reading(one.number, frozenset({name})) for one in self.wholes]
             self.wholes = [_Reading(round(one.number * scale, 12), units) for one in self.wholes]
-            if scale < 1:  # "5%" may be told as a bare 5, "5k" may not
-                self.wholes += self.unscaled
+            if scale < 1:  # "5%" tells a bare 5, and may be told as one; "5k" does neither
+                self.wholes += bare
         self.parts = [[_Reading(number, _NO_UNIT) for number in part] for part in parts]
         if parts:
             self.parts[0] = [one._replace(number=signs[0] * one.number) for one in self.parts[0]]
