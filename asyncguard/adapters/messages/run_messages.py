@@ -100,6 +100,7 @@ def _name(record: CallRecord) -> str:
 def closing_message(board: Scoreboard, reason: str) -> AIMessage:
     """Return the last message of a run that ended without the model, with what is unfinished."""
     open_calls = [f"{r.call.task}: {r.call.label}" for r in board.ledger.calls() if r.open]
+    doubtful = [f"{r.call.task}: {r.call.label}" for r in board.ledger.in_state(CallState.IN_DOUBT)]
     stopped = [task.task.id for task in board.ledger.tasks() if task.state is TaskState.STOPPED]
     why = "all tasks were stopped" if reason == "tasks_stopped" else f"of a limit ({reason})"
     parts = [f"The run ended after {board.ledger.turns} model turns because {why}."]
@@ -107,5 +108,7 @@ def closing_message(board: Scoreboard, reason: str) -> AIMessage:
         parts.append(f"Stopped tasks: {', '.join(stopped)}.")
     if open_calls:
         parts.append(f"Calls still open: {', '.join(open_calls[:20])}.")
+    if doubtful:
+        parts.append(f"In doubt, as they may have taken effect: {', '.join(doubtful[:20])}.")
     marker = mark("ended", reason=reason)
     return AIMessage(content=" ".join(parts), name="asyncguard", additional_kwargs=marker)

@@ -191,6 +191,18 @@ def test_the_limit_on_turns_ends_the_run_with_a_report(agent_of: AgentOf) -> Non
     assert outcome.messages[-1].additional_kwargs["lc_data"] == marker
 
 
+@pytest.mark.parametrize("limits", [Limits(max_model_turns=1), Limits(max_rejections=1)])
+def test_a_limit_that_ends_the_run_names_the_calls_in_doubt(
+    limits: Limits, agent_of: AgentOf
+) -> None:
+    """The model has no turn to tell the user that the payment may have been made."""
+    pay = scripted_tool("pay", [ConnectionError("lost")], args={"q": str})
+    model = ScriptedChatModel(script(ever=calls(("pay", {"q": "x"}))))
+    outcome = agent_of(model, [pay], config=GuardConfig(limits=limits)).run("Pay x.")
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
+    assert outcome.last.endswith("In doubt, as they may have taken effect: main: pay#1.")
+
+
 def test_the_limit_on_rejections_stops_one_task_only(agent_of: AgentOf) -> None:
     """The other task continues to its end."""
     model = ScriptedChatModel(
