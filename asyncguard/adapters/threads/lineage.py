@@ -91,13 +91,21 @@ class Lineage:
         A step with a lower fencing token was put by a process that had lost the thread before.
         """
         floor = fencing_token_of(found)
-        same = {id_of(found), original_of(found), *self._copies.get(original_of(found), ())}
         return [
             step
-            for each in same
+            for each in self._same(found)
             for step in self._after.get(each, ())
             if fencing_token_of(step) >= floor
         ]
+
+    def is_followed(self, found: CheckpointTuple) -> bool:
+        """Return True if steps or an input were put after a checkpoint or a copy of it."""
+        same = self._same(found)
+        inputs = (each for each in self.newest if is_input(each))
+        return bool(self.steps_after(found)) or any(parent_of(each) in same for each in inputs)
+
+    def _same(self, found: CheckpointTuple) -> set[str]:
+        return {id_of(found), original_of(found), *self._copies.get(original_of(found), ())}
 
     def end_of(self, found: CheckpointTuple) -> CheckpointTuple:
         """Return the last step of the line that continues a checkpoint; itself if none does.

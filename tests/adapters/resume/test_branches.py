@@ -219,12 +219,13 @@ async def test_going_back_beside_a_run_is_refused_and_leaves_no_branch(
     machine.close()
 
 
+@pytest.mark.parametrize("instead", [False, True])
 @pytest.mark.parametrize("among", ["one process", "two processes"])
 @pytest.mark.parametrize("asks", ["guard", "tool"])
 async def test_an_answer_to_a_question_that_was_answered_is_told_what_to_do(
-    agent_of: AgentOf, tmp_path: Path, asks: str, among: str
+    agent_of: AgentOf, tmp_path: Path, asks: str, among: str, *, instead: bool
 ) -> None:
-    """To run it again would not help: the client names the same checkpoint. Both ways that it is told lead on."""
+    """Or a message came instead. To run it again would not help: the client names the same checkpoint."""
     paid = list[str]()
 
     def pay(arguments: Any) -> str:
@@ -239,7 +240,10 @@ async def test_an_answer_to_a_question_that_was_answered_is_told_what_to_do(
     other = one if among == "one process" else two
     await one.say("Pay x", durability="sync")
     question = (await one.agent.graph.aget_state(PLACE)).config
-    await one.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
+    if instead:
+        await one.say("Nothing more.", durability="sync")
+    else:
+        await one.agent.graph.ainvoke(Command(resume=True), PLACE, durability="sync")
     await asyncio.to_thread(one.journal.entries)  # runs after the queued release
     for _ in range(2):
         with pytest.raises(CallerError, match="leave checkpoint_id out") as refused:

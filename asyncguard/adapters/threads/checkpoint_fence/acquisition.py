@@ -121,12 +121,12 @@ async def _check_head(
         lease.stand_on(id_of(head))
         if stale := not await _continues(place, base, head):
             await append_again(place, head)
-    if stale and place.named and base is not None and line.steps_after(base):
+    if stale and place.named and base is not None and line.is_followed(base):
         raise CallerError(
             f"Thread {place.thread!r} has gone on after checkpoint {place.base}, so a question "
-            "that was open there was answered before; leave checkpoint_id out to continue the "
-            "thread where it is now, or invoke the agent with None at that checkpoint to begin "
-            "a new branch there."
+            "that was open there was answered or withdrawn before; leave checkpoint_id out to "
+            "continue the thread where it is now, or invoke the agent with None at that checkpoint "
+            "to begin a new branch there."
         )
     if stale and place.begins and await is_taken_up(place):
         raise ThreadBusyError(f"Another run has continued thread {place.thread!r}. {TAKEN_UP}")
