@@ -51,7 +51,7 @@ from asyncguard.core.events import (
 from asyncguard.errors import CallerError
 from asyncguard.runtime.tasks import check_known
 
-_UNTOUCHED = frozenset(
+UNTOUCHED = frozenset(
     {
         CallProposed.kind,
         CallAdmitted.kind,
@@ -268,7 +268,7 @@ def _handed_over(given: Mapping[str, Any], state: Mapping[str, Any]) -> list[Too
     return [
         answer
         for answer, call_id, _ in answers_in(given, state)
-        if stands_for_result(answer) or newest[keys[call_id]] in _UNTOUCHED
+        if stands_for_result(answer) or newest[keys[call_id]] in UNTOUCHED
     ]
 
 

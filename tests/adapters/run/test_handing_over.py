@@ -18,6 +18,8 @@ from asyncguard.testing import ScriptedChatModel, calls, check_history_all
 from tests.adapters.harness import Frontend, build
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
+IN_DOUBT = 13
+"""Amount whose payment is in doubt."""
 OWN_THREADS = pytest.mark.parametrize("own", [None, True], ids=["no-thread", "own-thread"])
 
 
@@ -66,6 +68,8 @@ class Desk:
         def pay(n: int) -> str:
             """Pay."""
             self.paid.append(n)
+            if n == IN_DOUBT:
+                raise ConnectionError("lost")
             return f"paid {n}"
 
         graph = StateGraph(MessagesState)
@@ -122,6 +126,27 @@ def test_an_agent_takes_back_the_answers_that_it_has_handed_over(
     results = desk.results(desk.say("Once more."))
     assert results == ["paid 1", "b goes on", "a goes on", "b goes on"]
     assert desk.paid == [1]
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "restarted"])
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_agent_that_has_handed_over_beside_a_call_in_doubt_can_be_run_again(
+    frontend: Frontend, *, restarted: bool
+) -> None:
+    """Its thread knew the calls as running: their answers, coming back, were taken for a client's."""
+    desk = Desk(
+        frontend,
+        own=True,
+        a=[calls(("pay", {"n": IN_DOUBT}), ("pay", {"n": 1}), ("to_b", {})), "a ends"],
+        b=["b ends"],
+    )
+    desk.say("Pay.")
+    if restarted:
+        desk.open()
+    state = desk.say("And now?")
+    assert state["messages"][-1].text == "a ends"
+    assert len(desk.results(state)) == 3
+    assert desk.paid == [IN_DOUBT, 1]
 
 
 @pytest.mark.parametrize("frontend", Frontend)
