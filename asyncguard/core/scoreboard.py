@@ -1,9 +1,9 @@
 """The scoreboard: the state that guards may read, and its view for the model."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState, as_received, fingerprint
@@ -17,6 +17,17 @@ from asyncguard.core.tool_spec import Fallback, Mode, ToolSpec
 
 Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]
 """Function from arguments to their problems, each a sentence that starts with the path."""
+
+
+class ForeignDoubt(NamedTuple):
+    """A call in the history, by another agent or thread, that runs or is in doubt."""
+
+    tool: str
+    """Name of its tool."""
+    arguments: Mapping[str, Any]
+    """Arguments as its model gave them; the task argument may be among them."""
+    heard: bool
+    """True if the user has said something new since."""
 
 
 @dataclass(kw_only=True)
@@ -49,6 +60,8 @@ class Scoreboard:
     """Declarations under which the thread's open calls were made, if this process has others."""
     all_met: bool = True
     """True if this process has met the agent's tools, so that an unknown one is gone."""
+    foreign_doubts: Sequence[ForeignDoubt] = ()
+    """Calls of others in the history whose outcome is unknown."""
     asking: set[str] = field(default_factory=set)
     """Keys of calls that asked a person although their tool does not declare it."""
 
@@ -97,6 +110,10 @@ class Scoreboard:
     def asked_person(self, key: str) -> None:
         """Record that a call has asked a person, whatever its tool declares."""
         self.asking.add(key)
+
+    def doubted_elsewhere(self, doubts: Sequence[ForeignDoubt]) -> None:
+        """Record the calls in doubt that others have made, by the history as it is now."""
+        self.foreign_doubts = doubts
 
     # -- queries of guards -------------------------------------------------------------------------
 
@@ -148,6 +165,16 @@ class Scoreboard:
     def fingerprint(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return the fingerprint of arguments as a tool receives them."""
         return fingerprint(tool, as_received(arguments, self.spec(tool).parameters))
+
+    def equal_foreign_doubts(self, tool: str, of_call: str) -> Iterator[ForeignDoubt]:
+        """Yield the calls in doubt of others that do what a fingerprint says."""
+        spec = self.spec(tool)
+        declared = (spec.parameters or {}).get("properties", {})
+        for doubt in self.foreign_doubts:
+            if doubt.tool == tool and not spec.effect.renewable:
+                known = {n: v for n, v in doubt.arguments.items() if n in declared or not declared}
+                if self.fingerprint(tool, known) == of_call:
+                    yield doubt
 
     def declares(self, tool: str) -> bool:
         """Return True if the declaration of a tool is known."""

@@ -4,6 +4,9 @@ Only the same tool with equal arguments in the same task counts: as the model ca
 references filled in, and as recovery sent it, to a sibling or as the live contract wants it. Of two
 equal calls the earlier one stays. A call that may have happened cannot be repeated by the model
 alone, but after a new message of the user a person may approve it.
+
+So it is with the calls of another agent that are in doubt by the shared history, whatever the task:
+the agent that a conversation was handed over to would pay a second time.
 """
 
 from asyncguard.core.admission import ADMIT, Admit, Proposal, Reject, Verdict
@@ -22,17 +25,9 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         if record.state is CallState.IN_DOUBT and record.said < board.ledger.said:
             if proposal.approved:
                 continue
-            return Admit(
-                guard="duplicate",
-                approval=f"{label} did the same and its outcome is unknown: it may have happened. "
-                "Find out first; approve only if it did not happen, or may happen twice.",
-            )
+            return _asked(label)
         if record.state is CallState.IN_DOUBT:
-            return Reject(
-                guard="duplicate",
-                reason=f"{label} did the same and its outcome is unknown: it may have happened. "
-                "Find out before doing it again, or tell the user.",
-            )
+            return _doubted(label)
         # Of two equal calls the one that was made first goes on.
         if record.call.sequence < call.sequence:
             return Reject(
@@ -41,4 +36,26 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
                 "Wait for its result instead of repeating it.",
                 on=(record.key,),
             )
+    for doubt in board.equal_foreign_doubts(call.tool, call.fingerprint):
+        what = f"An earlier call of {doubt.tool} in this conversation"
+        if not doubt.heard:
+            return _doubted(what)
+        if not proposal.approved:
+            return _asked(what)
     return ADMIT
+
+
+def _doubted(what: str) -> Reject:
+    return Reject(
+        guard="duplicate",
+        reason=f"{what} did the same and its outcome is unknown: it may have happened. "
+        "Find out before doing it again, or tell the user.",
+    )
+
+
+def _asked(what: str) -> Admit:
+    return Admit(
+        guard="duplicate",
+        approval=f"{what} did the same and its outcome is unknown: it may have happened. "
+        "Find out first; approve only if it did not happen, or may happen twice.",
+    )

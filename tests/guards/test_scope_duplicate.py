@@ -1,17 +1,21 @@
 """Scope and duplicate."""
 
+from dataclasses import replace
+
 import pytest
 
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
-from asyncguard.core.admission import ADMIT
+from asyncguard.core.admission import ADMIT, Admit
 from asyncguard.core.lifecycle import TaskState
+from asyncguard.core.scoreboard import ForeignDoubt
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import duplicate, enabled, scope
-from tests.core.builders import Scene, rejection
+from tests.core.builders import Scene, object_schema, rejection
 
 PAY = ToolSpec(name="pay", tasks=frozenset({"t1"}))
 ANY = ToolSpec(name="any")
+SPLIT = ToolSpec(name="split", parameters=object_schema(n="integer"))
 
 
 def test_a_tool_stays_in_its_task() -> None:
@@ -99,6 +103,20 @@ def test_a_call_in_doubt_is_not_repeated_until_it_is_resolved() -> None:
     assert verdict.on == ()
     scene.end(key, ev.Outcome.FAILED)
     assert duplicate.judge(again, scene.board) == ADMIT
+
+
+def test_a_call_in_doubt_of_another_agent_is_not_repeated() -> None:
+    """Its task argument does not count; after a new message of the user a person is asked."""
+    scene, made = Scene(SPLIT), {"n": 1, "task_id": "x"}
+    scene.board.doubted_elsewhere([ForeignDoubt("split", made, heard=False)])
+    assert scene.judge(duplicate.judge, "split", {"n": 2}) == ADMIT
+    again = scene.propose("split", {"n": 1})
+    rejection(duplicate.judge(again, scene.board), "duplicate")
+    scene.board.doubted_elsewhere([ForeignDoubt("split", made, heard=True)])
+    verdict = duplicate.judge(again, scene.board)
+    assert isinstance(verdict, Admit)
+    assert "may happen twice" in verdict.approval
+    assert duplicate.judge(replace(again, approved=True), scene.board) == ADMIT
 
 
 @pytest.mark.parametrize(

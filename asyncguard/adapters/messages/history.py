@@ -19,13 +19,16 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
-from asyncguard.adapters.messages.markers import is_ours, is_pair
+from asyncguard.adapters.messages.markers import is_ours, is_pair, told_states
 from asyncguard.adapters.messages.render import Delivery, text_of
 from asyncguard.core.calls import CallState
-from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.scoreboard import ForeignDoubt, Scoreboard
 
 _UNJUDGED = (CallState.PROPOSED, CallState.REJECTED, CallState.SQUASHED)
 """States of calls whose arguments no guard has let pass, or that were given up since."""
+
+_UNKNOWN = (CallState.IN_DOUBT, CallState.QUEUED, CallState.PENDING)
+"""States of another agent's calls, as a message tells them, after which they may take effect."""
 
 
 def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list[Any]:
@@ -194,6 +197,35 @@ def collect_conversation(board: Scoreboard, messages: Sequence[AnyMessage]) -> N
                         evidence.add_foreign(f"{name} {value}")
         elif isinstance(message, ToolMessage) and message.tool_call_id not in known:
             evidence.add_foreign(text_of(message.content))
+
+
+def collect_foreign_doubts(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
+    """Read from a history the calls of another agent, which the ledger lacks, that may be in doubt.
+
+    Its run may have ended while they were running: what became of them is not known here.
+    """
+    doubted: dict[str, int] = {}
+    spoken = -1
+    for place, message in enumerate(messages):
+        if _is_said(message):
+            spoken = place
+        for call_id, state in told_states(message):
+            if state in _UNKNOWN:
+                doubted.setdefault(call_id, place)  # it may be told again after a restart
+            else:
+                doubted.pop(call_id, None)
+    board.doubted_elsewhere([])
+    if not doubted:  # the common case
+        return
+    known = {record.call.call_id for record in board.ledger.calls()}
+    made = {call["id"]: call for message in messages for call in readable_calls_of(message)}
+    board.doubted_elsewhere(
+        [
+            ForeignDoubt(made[call_id]["name"], made[call_id]["args"], heard=place < spoken)
+            for call_id, place in doubted.items()
+            if call_id in made and call_id not in known
+        ]
+    )
 
 
 def _collect_request(board: Scoreboard, heard: Sequence[AnyMessage]) -> None:

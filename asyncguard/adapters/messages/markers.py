@@ -102,6 +102,21 @@ def is_results(message: BaseMessage) -> bool:
     return is_ours(message) and isinstance(data, dict) and data.get("kind") == "results"
 
 
+def told_states(message: BaseMessage) -> list[tuple[str, str]]:
+    """Return the calls that a message tells of by its mark, by their ids, with their states."""
+    data = message.additional_kwargs.get("lc_data")
+    if not is_ours(message) or not isinstance(data, dict):
+        return []
+    if isinstance(message, ToolMessage):
+        in_doubt = data.get("kind") == "in_doubt"
+        state = CallState.IN_DOUBT if in_doubt else data.get("state")
+        return [(message.tool_call_id, str(state))]
+    ids, states = data.get("tool_call_ids"), data.get("states")
+    if not isinstance(ids, list) or not isinstance(states, list):
+        return []
+    return [(str(call_id), str(state)) for call_id, state in zip(ids, states, strict=False)]
+
+
 def is_interim(message: BaseMessage) -> bool:
     """Return True for a text of the model that it said while calls were open."""
     data = message.additional_kwargs.get("lc_data")

@@ -19,7 +19,11 @@ from langchain_core.runnables import RunnableConfig
 from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.langgraph_internals.run import run_of, streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
-from asyncguard.adapters.messages.history import collect_conversation, collect_evidence
+from asyncguard.adapters.messages.history import (
+    collect_conversation,
+    collect_evidence,
+    collect_foreign_doubts,
+)
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
@@ -177,6 +181,7 @@ class Run:
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
             collect_evidence(session.board, self.messages)
             collect_conversation(session.board, self.messages)
+            collect_foreign_doubts(session.board, self.messages)
             if not reconcile():
                 session.reconciled()
         apply_signals(session)

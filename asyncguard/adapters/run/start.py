@@ -11,6 +11,7 @@ from asyncguard.adapters.messages.history import (
     add_user_evidence,
     collect_conversation,
     collect_evidence,
+    collect_foreign_doubts,
     repaired,
     unknown_call,
 )
@@ -72,6 +73,7 @@ async def begin(run: Run, *, overtaken: Iterable[str] = ()) -> dict[str, Any]:
         # No turn yet: the caller brought the history along, and it may hold untrusted output.
         add_user_evidence(run.board, messages)
     collect_conversation(run.board, [*messages, *opened])
+    collect_foreign_doubts(run.board, messages)
     identity = with_fencing_token(run.identity, session.lease)
     update = {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
     # That of the run before would be returned by a run that stops with a question.

@@ -109,6 +109,74 @@ def test_the_next_agent_reads_what_the_earlier_ones_did(frontend: Frontend, own:
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "restarted"])
+@OWN_THREADS
+@pytest.mark.parametrize("frontend", Frontend)
+def test_the_next_agent_does_not_repeat_a_call_in_doubt(
+    frontend: Frontend, own: Any, *, restarted: bool
+) -> None:
+    """Its own ledger does not know the call. After a new message a person is asked, as by one agent."""
+    again = calls(("pay", {"n": IN_DOUBT}))
+    desk = Desk(
+        frontend,
+        own=own,
+        a=[calls(("pay", {"n": IN_DOUBT}), ("to_b", {})), *[calls(("to_b", {}))] * 2],
+        b=[again, "b ends", again, "b ends", calls(("pay", {"n": 14})), "b ends"],
+    )
+    told = desk.results(desk.say("Pay."))[-1]
+    assert "An earlier call of pay in this conversation did the same" in told
+    assert desk.paid == [IN_DOUBT]
+    if restarted:
+        desk.open()
+    (asked,) = desk.say("It was not paid: once more.")["__interrupt__"]
+    assert "may happen twice" in asked.value["calls"][0]["reason"]
+    desk.say(Command(resume=True))
+    desk.say("And 14.")
+    assert desk.paid == [IN_DOUBT, IN_DOUBT, 14]
+
+
+@OWN_THREADS
+@pytest.mark.parametrize("effect", ["at_most_once", "pure"])
+@pytest.mark.parametrize("frontend", Frontend)
+def test_the_next_agent_does_not_repeat_a_call_that_runs(
+    frontend: Frontend, own: Any, effect: str
+) -> None:
+    """Its result comes from outside, and to the first agent; a lookup may be made again."""
+    started: list[str] = []
+
+    @guarded(mode="external", token_argument="token", effect=effect)  # type: ignore[call-overload]
+    def order(n: int, token: str = "") -> str:
+        """Order."""
+        started.append(token)
+        return "ordered"
+
+    graph = StateGraph(MessagesState)
+    made = calls(("order", {"n": 1}), ("to_b", {}))
+    for name, other, steps in (("a", "b", [made]), ("b", "a", [calls(("order", {"n": 1})), "end"])):
+        model = ScriptedChatModel(steps, id_prefix=name)
+        agent = build(frontend, model, [order, handing_to(other)], checkpointer=own)
+        graph.add_node(name, agent.graph, destinations=(other,))
+    graph.add_edge(START, "a")
+    compiled: Any = graph.compile(checkpointer=InMemorySaver())
+    state = asyncio.run(compiled.ainvoke({"messages": [("user", "Order.")]}, THREAD))
+    assert len(started) == (1 if effect == "at_most_once" else 2)
+    assert bool(state.get("__interrupt__")) is (effect == "pure")
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_a_call_in_doubt_of_a_history_that_the_caller_brings_is_not_repeated(
+    frontend: Frontend,
+) -> None:
+    """Without a checkpointer each request is a thread of its own, and no person can be asked."""
+    again = calls(("pay", {"n": IN_DOUBT}))
+    desk = Desk(frontend, own=False, a=[again, "a ends", again, "a ends"], b=[])
+    first = asyncio.run(desk.graph.nodes["a"].bound.ainvoke({"messages": [("user", "Pay.")]}))
+    said = [*first["messages"], ("user", "Once more.")]
+    state = asyncio.run(desk.graph.nodes["a"].bound.ainvoke({"messages": said}))
+    assert "no person can be asked" in desk.results(state)[-1]
+    assert desk.paid == [IN_DOUBT]
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "restarted"])
 @pytest.mark.parametrize("frontend", Frontend)
 def test_an_agent_takes_back_the_answers_that_it_has_handed_over(
     frontend: Frontend, *, restarted: bool
