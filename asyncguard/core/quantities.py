@@ -248,11 +248,14 @@ class _Written:
         start, text = found.start(), found.string
         near = text[max(0, start - _NEAR) : start]
         sign, units = "", _UNITS[found["unit"]] if found["unit"] else _NO_UNIT
+        factor = found["factor"] or ""
         # Most numbers have neither; this is several times faster than the pattern.
         signed = near[-1:] in ("-", "+")
         if (signed or near.rstrip()[-3:] in _UNITS) and (before := _BEFORE.search(near)):
             sign = before["minus"] or before["sign"] or before["alone"] or ""
-            if before["money"]:
+            if before["money"] and found["unit"] == "m" and text[found.end() - 2].isdigit():
+                factor, units = "million", frozenset({before["money"]})  # "$2M", but "$20 5 m"
+            elif before["money"]:
                 units |= {before["money"]}
         digits = text[start] + found["body"]
         if near[-1:] == "." and "." not in digits:
@@ -264,8 +267,8 @@ class _Written:
         # "158 -100" is a difference: the sign may be the operator.
         if sign == "-" and _OPERATOR.search(near):
             signs.append(1.0)
-        scale = _FACTORS.get(found["factor"] or "")
-        self.wholes = [_Reading(factor * number, units) for number in wholes for factor in signs]
+        scale = _FACTORS.get(factor)
+        self.wholes = [_Reading(each * number, units) for number in wholes for each in signs]
         if scale:
             bare = [_Reading(one.number, frozenset({"%"})) for one in self.wholes]
             # 10% is 0.1, but neither 0.1 s nor 0.1%.
