@@ -24,6 +24,7 @@ from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.middleware.reconcile import (
     drop_answered,
+    drop_rewritten,
     drop_skipped,
     last_said,
     refuse_early_answer,
@@ -72,6 +73,7 @@ class ModelHook:
         # Only here does LangChain show the prompt.
         run.read_prompt(request.system_message)
         drop_answered(run, handlers)
+        drop_rewritten(run, handlers, self._tools.task_argument)
         take_answers(run)
         note_answers(run)
         if not handlers.after_loss:

@@ -167,10 +167,11 @@ def refusal_of_change(request: ToolCallRequest) -> str:
 
 
 def drop_rewritten(run: Run, hands: Hands, task_argument: str) -> None:
-    """Cancel held calls that were changed in the history after their wrappers had been reached.
+    """Cancel calls that were changed in the history after their wrappers had been reached.
 
-    By ``update_state``, for instance, while a person was asked: the answer to one wrapper would
-    approve all of them as they were.
+    By ``update_state``, for instance, while a person was asked or the run was parked. Held ones are
+    among them whose wrappers are executed again: the answer to one of these approves all as they
+    were.
 
     Args:
         run: The run.
@@ -178,12 +179,13 @@ def drop_rewritten(run: Run, hands: Hands, task_argument: str) -> None:
         task_argument: Name of the task argument.
     """
     edits = edits_of(run.state)
-    held = [
+    reached = [
         record
-        for record in run.ledger.in_state(CallState.HELD)
-        if hands.holds(record.key) and not record.edited and record.call.call_id not in edits
+        for record in without_wrappers(run)
+        if record.placeholder or (record.state is CallState.HELD and hands.holds(record.key))
     ]
-    drop_changed(run, held, task_argument)
+    own = (each for each in reached if not each.edited and each.call.call_id not in edits)
+    drop_changed(run, own, task_argument)
 
 
 def drop_answered(run: Run, hands: Hands) -> None:

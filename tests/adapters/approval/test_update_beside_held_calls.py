@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from asyncguard import guarded
+from asyncguard import Inbox, Ports, guarded
 from asyncguard.testing import ScriptedChatModel, calls
 from tests.adapters.harness import Frontend, build, script
 
@@ -156,6 +156,54 @@ def test_an_admitted_call_that_is_rewritten_is_not_made_as_it_was(
         (said,) = [each for each in state.values["messages"] if each.type == "ai"]
         await agent.graph.aupdate_state(THREAD, {"messages": [_changed(said, how)]})
         await agent.go(None, "t")
+        assert done == (["x"] if how == "copy" else [])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@pytest.mark.parametrize("how", ["arguments", "text", "copy"])
+def test_a_deferred_call_that_is_rewritten_is_not_made_as_it_was(
+    frontend: Frontend, how: str
+) -> None:
+    """It waits for a result from outside, and in `create_agent` its wrapper has returned."""
+    done: list[str] = []
+    tokens: list[str] = []
+    inbox = Inbox()
+
+    @guarded(effect="at_most_once", reads=[], writes=["desk"])
+    @tool
+    async def pay(q: str) -> str:
+        """Pay."""
+        done.append(q)
+        return f"paid {q}"
+
+    @guarded(mode="external", token_argument="token", reads=[], writes=["desk"])
+    @tool
+    async def ask(q: str, token: str = "") -> str:
+        """Ask elsewhere."""
+        tokens.append(token)
+        return "sent"
+
+    async def main() -> None:
+        both = calls(("ask", {"q": "z"}), ("pay", {"q": "x"}))
+        ports = Ports(inbox=inbox)
+        agent = build(
+            frontend,
+            ScriptedChatModel(script(both)),
+            [pay, ask],
+            checkpointer=InMemorySaver(),
+            ports=ports,
+        )
+        await agent.say("Ask, and pay x.", thread="t")
+        state = await agent.graph.aget_state(THREAD)
+        (said,) = [each for each in state.values["messages"] if each.type == "ai"]
+        first, second = said.tool_calls
+        turned = _changed(said.model_copy(update={"tool_calls": [second]}), how)
+        whole = AIMessage("", id=said.id, tool_calls=[first, *turned.tool_calls])
+        await agent.graph.aupdate_state(THREAD, {"messages": [whole]})
+        inbox.deliver(tokens[0], "asked")
+        await agent.resume("look", "t")
         assert done == (["x"] if how == "copy" else [])
 
     asyncio.run(main())
