@@ -61,13 +61,14 @@ def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
     times.now += RENEWAL - 0.1
     maintenance.work(store)
     assert set(signs(store).values()) == {1000.0}
-    times.now += 0.1
+    times.now += LOOK
     maintenance.work(store)
-    assert signs(store) == {"held": 1000.0 + RENEWAL, "entered": 1000.0, "let go": 1000.0}
+    assert signs(store) == {"held": times.now, "entered": 1000.0, "let go": 1000.0}
     maintenance.thread_released("held")
+    seen = times.now
     times.now += RENEWAL
     maintenance.work(store)
-    assert signs(store)["held"] == 1000.0 + RENEWAL
+    assert signs(store)["held"] == seen
 
 
 def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteStore) -> None:

@@ -14,10 +14,11 @@ from typing import TypeVar
 
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError
+from asyncguard.journal.codec import plain
 from asyncguard.journal.port import Signal
 from asyncguard.journal.sql.attempts import Outcome, end, withdraw
 from asyncguard.journal.sql.leases import RENEWAL, holds_call, renew
-from asyncguard.journal.sql.signals import signals_after
+from asyncguard.journal.sql.signals import signals_after, threads_with_signals
 from asyncguard.journal.sql.store import Store
 
 LOOK = 0.25
@@ -72,6 +73,9 @@ class Maintenance:
         # Time of the last poll; so early that the first round polls, also on a clock that begins
         # at 0.
         self._polled_at = -LOOK
+        # Time of the last look for leases to renew, and id of the newest signal that was seen.
+        self._renewed_at = -LOOK
+        self._looked_up_to = 0
 
     def pause(self) -> float | None:
         """Return seconds until the next round, ``None`` if none is needed."""
@@ -82,6 +86,15 @@ class Maintenance:
         """Run one round."""
         self._retry_writes(store)
         now = self._clock()
+        self._renew(store, now)
+        self._poll(store, now)
+        self._retry_states(store)  # last: nothing waits for them
+
+    def _renew(self, store: Store, now: float) -> None:
+        """Renew the leases that are due."""
+        if now - self._renewed_at < LOOK:
+            return  # a round follows each transaction, and there may be thousands of threads
+        self._renewed_at = now
         due = [
             name
             for name, thread in self._threads.items()
@@ -91,8 +104,6 @@ class Maintenance:
             with_transaction(store, lambda: renew(store, due))
             for session in due:
                 self._threads[session].renewed_at = now
-        self._poll(store, now)
-        self._retry_states(store)  # last: nothing waits for them
 
     def _poll(self, store: Store, now: float) -> None:
         """Pass on the signals that were written since the last poll."""
@@ -103,10 +114,15 @@ class Maintenance:
         self._polled_at = now
         if store.has_new_signals() or self._own_signals:
             self._own_signals = False
-            for session, thread in self._threads.items():
-                signals, thread.seen = signals_after(store, session, thread.seen)
-                for signal in signals:
-                    _give(thread.receive, signal)
+            # Not one query a thread: each commit of another process may have brought signals.
+            found = threads_with_signals(store, after=self._looked_up_to)
+            threads = {plain(session): each for session, each in self._threads.items() if found}
+            for session, newest in found:
+                if (thread := threads.get(session)) is not None:
+                    signals, thread.seen = signals_after(store, session, thread.seen)
+                    for signal in signals:
+                        _give(thread.receive, signal)
+                self._looked_up_to = newest
 
     # -- threads -----------------------------------------------------------------------------------
 

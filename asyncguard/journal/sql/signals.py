@@ -98,6 +98,17 @@ def signals_of_call(store: Store, key: str) -> tuple[Signal, ...]:
     )
 
 
+def threads_with_signals(store: Store, *, after: int) -> list[tuple[str, int]]:
+    """Return the threads with signals above an id, each with its highest id, in that order."""
+    return [
+        (str(session), newest)
+        for session, newest in store.execute(
+            "SELECT session, MAX(id) FROM mail WHERE id > ? GROUP BY session ORDER BY MAX(id)",
+            (after,),
+        )
+    ]
+
+
 def signals_after(store: Store, session: str, after: int) -> tuple[list[Signal], int]:
     """Return the signals of a thread above an id, in order, and the highest id among them.
 
