@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -201,3 +202,19 @@ async def test_a_journal_that_nobody_has_any_more_ends_itself(file: Path) -> Non
     other.close()
     left = {*threading.enumerate()} - others
     assert not [each for each in left if each.name == "asyncguard journal"]
+
+
+def test_a_journal_that_is_collected_within_a_transaction_of_another_is_not_waited_for(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An agent made for each request opens its own journal; garbage collection may run on any thread."""
+    left = [open_journal(file)]
+    thread = left[0]._writer._thread
+    other = open_journal(file)
+    began = time.monotonic()
+    other._writer.submit(lambda _: left.clear()).result(30)
+    assert time.monotonic() - began < 5  # the transaction that the end waits for
+    thread.join(5.0)
+    assert not thread.is_alive()
+    assert not caplog.records
+    other.close()

@@ -18,6 +18,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
 
 from asyncguard.errors import AsyncguardError, JournalError, JournalLockedError
 from asyncguard.journal.sql.store import ConnectionLostError, IdleTransactionError, Store
@@ -27,6 +28,8 @@ _MOST = 256
 """Maximal number of requests in one transaction."""
 _PATIENCE = 10.0
 """Seconds that :meth:`WriterThread.stop` waits for queued requests."""
+_THREADS: "WeakSet[threading.Thread]" = WeakSet()
+"""Threads of all writers of this process."""
 _CLOSED = "The journal was closed; open it again."
 _log = logging.getLogger("asyncguard.journal")
 
@@ -161,6 +164,7 @@ class WriterThread:
         # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not
         # wait for it before.
         self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
+        _THREADS.add(self._thread)
         # Done when the store is open, or cannot be opened; start waits for it.
         self._opened: Future[None] = Future()
 
@@ -307,8 +311,9 @@ class WriterThread:
             )
             self._queue.put(goodbye)
             self._queue.put(None)
-        # The finalizer of a journal may run on the writer thread itself, which cannot join itself.
-        if threading.current_thread() is not self._thread:
+        # The finalizer of a journal may run on a writer thread: its own, or one that has begun the
+        # transaction for which this end has to wait.
+        if threading.current_thread() not in _THREADS:
             self._thread.join(_PATIENCE)
 
     def _run(self) -> None:
