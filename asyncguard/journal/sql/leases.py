@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from asyncguard.errors import JournalError, ThreadBusyError
 from asyncguard.journal.codec import plain
-from asyncguard.journal.sql.processes import has_ended, is_alive, where
+from asyncguard.journal.sql.processes import has_ended, home_of, is_alive, where
 from asyncguard.journal.sql.store import Row, Store
 
 LEASE = 15.0
@@ -66,6 +66,8 @@ def acquire(
         "WHERE session = ? OR (thread = ? AND thread <> '')",
         (plain(session), plain(thread)),
     )
+    beside = _beside(store, thread, {row[1] for row in rows})
+    rows = [row for row in rows if row[0] == plain(session) or row[1] not in beside]
     stolen = _stolen(store, rows, now, thread or session)
     last = max(rows, key=lambda row: row[3], default=("", "", 0.0, 0, None, "", 0, ""))
     # Agents that run side by side in nodes of one name share the caller's id within their process:
@@ -82,9 +84,11 @@ def acquire(
     number = previous if mine and not stolen and known <= previous else max(previous, known) + 1
     if thread:
         # Without a holder, other processes with the same caller's id are fenced.
+        spared = (store.process_id, *beside)
         store.execute(
-            "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? AND epoch <> ?",
-            (plain(thread), plain(session), store.process_id),
+            "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? "
+            f"AND epoch NOT IN ({', '.join('?' * len(spared))})",
+            (plain(thread), plain(session), *spared),
         )
     store.execute(
         "INSERT INTO threads (session, thread, epoch, seen_at, number, ending, acquired_on) "
@@ -101,6 +105,24 @@ def acquire(
         released_on=last[5],
         acquired_on=last[7],
         ends=bool(last[6]) and _just_left(store, now, last[1], last[4]),
+    )
+
+
+def _beside(store: Store, thread: str, process_ids: Collection[str]) -> frozenset[str]:
+    """Return which of some processes are journals of other agents in this operating system process.
+
+    Agents within another graph are named by the path to them. Several that run side by side, as
+    tools of one message do, have one name, and threads of their own.
+    """
+    if "|" not in thread:
+        return frozenset()
+    own = home_of(store, store.process_id)
+    return frozenset(
+        each
+        for each in process_ids
+        if each not in ("", store.process_id)
+        and home_of(store, each) == own
+        and is_alive(store, each)
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from asyncguard.journal.codec import plain
-from asyncguard.journal.sql.store import Store
+from asyncguard.journal.sql.store import Row, Store
 
 
 class ProcessKind(StrEnum):
@@ -79,10 +79,16 @@ def gone(store: Store, process_ids: Collection[str]) -> frozenset[str]:
     return frozenset(process_id for process_id in process_ids if not is_alive(store, process_id))
 
 
+def home_of(store: Store, process_id: str) -> Row | None:
+    """Return host and pid of a process, ``None`` if it is unknown."""
+    rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (process_id,))
+    return rows[0] if rows else None
+
+
 def where(store: Store, process_id: str) -> str:
     """Return pid and host of a process, for messages."""
-    rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (process_id,))
-    return f"process {rows[0][1]} on {rows[0][0]}" if rows else "an unknown process"
+    home = home_of(store, process_id)
+    return "an unknown process" if home is None else f"process {home[1]} on {home[0]}"
 
 
 def succeed(store: Store, old: str, new: str) -> None:

@@ -1,6 +1,7 @@
 """Agents as nodes of one graph, which share its conversation."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,22 @@ def two_agents(
     graph.add_edge(START, "a")
     graph.add_edge("a", "b")
     return graph.compile(checkpointer=InMemorySaver())
+
+
+class Meeting:
+    """A number of tasks wait for each other, or a while."""
+
+    def __init__(self, number: int) -> None:
+        self._missing = number
+        self._whole = asyncio.Event()
+
+    async def all_here(self) -> None:
+        """Wait until all have come, or no more of them can."""
+        self._missing -= 1
+        if not self._missing:
+            self._whole.set()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._whole.wait(), 1.0)
 
 
 def said(text: str) -> Any:
@@ -149,6 +166,44 @@ def test_agents_side_by_side_go_on_in_another_process(frontend: Frontend, tmp_pa
     answers = Command(resume={each.id: True for each in asked})
     assert "__interrupt__" not in asyncio.run(life(answers))
     assert sorted(done) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@pytest.mark.parametrize("inner", Frontend)
+def test_agents_that_tools_of_one_message_make_run_side_by_side(
+    frontend: Frontend, inner: Frontend, tmp_path: Path
+) -> None:
+    """As the documents do it, each makes its own: to the journal all have the name of one path."""
+    paid: list[int] = []
+    meet = Meeting(3)
+
+    @guarded(effect="at_most_once")
+    async def pay(n: int) -> str:
+        """Pay."""
+        await meet.all_here()
+        paid.append(n)
+        return f"paid {n}"
+
+    @guarded(effect="at_most_once", reads=[], writes=[], takes_from=())
+    async def ask(n: int) -> str:
+        """Ask an agent to pay."""
+        agent = build(inner, ScriptedChatModel([calls(("pay", {"n": n})), f"made {n}"]), [pay])
+        state = await agent.graph.ainvoke(said(f"Pay {n}."))
+        return str(state["messages"][-1].text)
+
+    async def life() -> Any:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "desk.db")) as saver:
+            model = ScriptedChatModel([calls(*[("ask", {"n": n}) for n in range(3)]), "done"])
+            agent = build(frontend, model, [ask], checkpointer=saver)
+            return (await agent.say("Pay all.", thread="t")).state
+
+    state = asyncio.run(life())
+    assert [each.text for each in state["messages"] if each.type == "tool"] == [
+        "made 0",
+        "made 1",
+        "made 2",
+    ]
+    assert sorted(paid) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("frontend", Frontend)
