@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from asyncguard.errors import JournalError, ThreadBusyError
 from asyncguard.journal.codec import plain
-from asyncguard.journal.sql.processes import has_ended, home_of, is_alive, where
+from asyncguard.journal.sql.processes import has_ended, in_this_interpreter, is_alive, where
 from asyncguard.journal.sql.store import Row, Store
 
 LEASE = 15.0
@@ -109,21 +109,15 @@ def acquire(
 
 
 def _beside(store: Store, thread: str, process_ids: Collection[str]) -> frozenset[str]:
-    """Return which of some processes are journals of other agents in this operating system process.
+    """Return which of some processes are journals of other agents in this interpreter.
 
     Agents within another graph are named by the path to them. Several that run side by side, as
     tools of one message do, have one name, and threads of their own.
     """
     if "|" not in thread:
         return frozenset()
-    own = home_of(store, store.process_id)
-    return frozenset(
-        each
-        for each in process_ids
-        if each not in ("", store.process_id)
-        and home_of(store, each) == own
-        and is_alive(store, each)
-    )
+    others = in_this_interpreter().intersection(process_ids) - {store.process_id}
+    return frozenset(each for each in others if is_alive(store, each))
 
 
 def _stolen(store: Store, rows: Sequence[Row], now: float, named: str) -> bool:

@@ -8,11 +8,18 @@ begins nothing more, even if it was only slow.
 
 import os
 import socket
+import threading
 from collections.abc import Collection
 from enum import StrEnum
+from weakref import WeakKeyDictionary
 
 from asyncguard.journal.codec import plain
-from asyncguard.journal.sql.store import Row, Store
+from asyncguard.journal.sql.store import Store
+
+_OPENED: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
+"""Stores that were opened in this interpreter, with the pid: a fork copies them."""
+_LOCK = threading.RLock()
+"""Guards the stores; reentrant, as garbage collection may come between."""
 
 
 class ProcessKind(StrEnum):
@@ -32,6 +39,8 @@ def register(store: Store, process_id: str, kind: ProcessKind) -> None:
         "INSERT INTO processes (epoch, kind, host, pid, started_at) VALUES (?, ?, ?, ?, ?)",
         (process_id, kind.value, plain(socket.gethostname()), os.getpid(), store.now()),
     )
+    with _LOCK:
+        _OPENED[store] = os.getpid()
 
 
 def has_ended(store: Store, process_id: str) -> bool:
@@ -79,16 +88,17 @@ def gone(store: Store, process_ids: Collection[str]) -> frozenset[str]:
     return frozenset(process_id for process_id in process_ids if not is_alive(store, process_id))
 
 
-def home_of(store: Store, process_id: str) -> Row | None:
-    """Return host and pid of a process, ``None`` if it is unknown."""
-    rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (process_id,))
-    return rows[0] if rows else None
-
-
 def where(store: Store, process_id: str) -> str:
     """Return pid and host of a process, for messages."""
-    home = home_of(store, process_id)
-    return "an unknown process" if home is None else f"process {home[1]} on {home[0]}"
+    rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (process_id,))
+    return f"process {rows[0][1]} on {rows[0][0]}" if rows else "an unknown process"
+
+
+def in_this_interpreter() -> frozenset[str]:
+    """Return the process ids of the journals that were opened here, and not in a parent process."""
+    # Not by host and pid: two containers may have the same.
+    with _LOCK:
+        return frozenset(each.process_id for each, pid in _OPENED.items() if pid == os.getpid())
 
 
 def succeed(store: Store, old: str, new: str) -> None:
