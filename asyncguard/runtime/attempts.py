@@ -55,6 +55,8 @@ class Attempt:
     """True if an earlier attempt may have begun, here or in a process that has ended."""
     failures: int
     """Number of the call's attempts with this tool that are known to have answered or failed."""
+    alone: bool
+    """True if the call was the only one of its message."""
     take_late: Callable[[Result], None]
     """Callback for the tool's answer after the attempt was given up; called from any OS thread."""
 
@@ -95,6 +97,7 @@ def attempt_of(session: Session, record: CallRecord) -> Attempt:
         failures=sum(
             each.tool == tool and each.error not in _NO_FAILURE for each in record.findings
         ),
+        alone=len(session.ledger.of_message(record.call.message_id)) == 1,
         take_late=take_late,
     )
 

@@ -28,8 +28,13 @@ from asyncguard.adapters.langgraph_internals.answers import (
 )
 from asyncguard.runtime.attempts import Attempt
 
+_DIGITS = 8
+"""Hexadecimal digits of a call's key that tell it from the others of a task."""
+_GRAPHS = 100
+"""Graphs of an attempt, and attempts of a call, that have numbers of their own."""
 
-def asking(config: RunnableConfig, attempt: Attempt) -> RunnableConfig:
+
+def asking(config: RunnableConfig, attempt: Attempt, *, together: bool = False) -> RunnableConfig:
     """Return the configuration with which a tool is given the answers to its own questions.
 
     An attempt after one that failed asks for answers of its own. A process that does not know of
@@ -38,6 +43,7 @@ def asking(config: RunnableConfig, attempt: Attempt) -> RunnableConfig:
     Args:
         config: Of the node, hook or wrapper that runs the tool.
         attempt: At which it is run.
+        together: True if the task runs the tools of other calls at the same time.
     """
     if (notes := scratchpad_of(config)) is None:
         return config
@@ -69,7 +75,16 @@ def asking(config: RunnableConfig, attempt: Attempt) -> RunnableConfig:
             execution.new = None
         return answers[within]
 
-    return asking_with(config, answers, place, unplaced)
+    # A tool that declares its questions runs alone, and so does the only call of a message: the
+    # threads of graphs in it keep the names that they have had.
+    apart = together and not (attempt.alone or attempt.spec.interrupts)
+    number_graph = count(_first_number(attempt)).__next__ if apart else None
+    return asking_with(config, answers, place, unplaced, number_graph)
+
+
+def _first_number(attempt: Attempt) -> int:
+    """Return a number for the first graph in an attempt that no other call's graphs have."""
+    return int(attempt.key[:_DIGITS], 16) * _GRAPHS**2 + attempt.failures * _GRAPHS
 
 
 def asks_here(config: RunnableConfig, key: str) -> bool:

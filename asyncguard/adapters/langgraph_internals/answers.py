@@ -149,10 +149,13 @@ def asking_with(
     answers: list[Any],
     place: Callable[[], int],
     unplaced: Callable[[bool], Any],
+    number_graph: Callable[[], int] | None = None,
 ) -> RunnableConfig:
     """Return the configuration of a task with which a tool finds answers of its own only.
 
-    Why: LangGraph gives the answers of a task to whichever of its questions come first.
+    Why: LangGraph gives the answers of a task to whichever of its questions come first, and names
+    the graphs that run inside it by the order in which they begin: a tool that is executed again
+    is given the thread, and so the question, of another one's graph.
 
     Args:
         config: Of a node.
@@ -161,10 +164,13 @@ def asking_with(
             it is not in the list.
         unplaced: Returns the answer that a graph inside the tool may give to a question of its own,
             ``None`` without one; called with True to use it.
+        number_graph: Returns the number of the graph that the tool begins next, the same in each
+            execution; by default LangGraph counts those of the task.
     """
     given = config["configurable"]
+    own = {} if number_graph is None else {"subgraph_counter": number_graph}
     notes = replace(
-        given[SCRATCHPAD], resume=answers, interrupt_counter=place, get_null_resume=unplaced
+        given[SCRATCHPAD], resume=answers, interrupt_counter=place, get_null_resume=unplaced, **own
     )
     send = given[SEND]
 

@@ -165,7 +165,8 @@ class ToolRunner:
 
         def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
             watch = watch_of(attempt)
-            invoke = partial(self._invoke, watch, call_of(attempt), asking(config, attempt))
+            given = asking(config, attempt, together=True)
+            invoke = partial(self._invoke, watch, call_of(attempt), given)
             return partial(
                 run_attempt,
                 attempt,

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -204,6 +206,55 @@ def test_agents_that_tools_of_one_message_make_run_side_by_side(
         "made 2",
     ]
     assert sorted(paid) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@pytest.mark.parametrize("inner", Frontend)
+def test_an_answer_is_for_the_agent_of_the_tool_that_asked(
+    frontend: Frontend, inner: Frontend
+) -> None:
+    """The tools do not declare that they ask, and the agent that begins later asks first."""
+    paid: list[int] = []
+    begun, asks = threading.Event(), threading.Event()
+
+    @guarded(effect="at_most_once", approval=True)
+    def pay(n: int) -> str:
+        """Pay."""
+        paid.append(n)
+        return f"paid {n}"
+
+    def pays_once(messages: Sequence[BaseMessage], _: Sequence[str]) -> Step:
+        if messages[-1].type == "tool":
+            return "done"
+        n = int(messages[-1].text)
+        if n == 2:
+            begun.set()
+            asks.wait(0.5)  # until the first asks, which may take it some steps more
+            time.sleep(0.1)
+        asks.set()
+        return calls(("pay", {"n": n}))
+
+    @guarded(effect="at_most_once", reads=[], writes=[], takes_from=())
+    def ask(n: int) -> str:
+        """Ask an agent to pay."""
+        if n == 1:
+            begun.wait(1.0)
+        agent = build(inner, ScriptedChatModel(pays_once), [pay])
+        state = agent.graph.invoke(said(str(n)))
+        return f"{n}: {next(each.text for each in state['messages'] if each.type == 'tool')}"
+
+    model = ScriptedChatModel([calls(*[("ask", {"n": n}) for n in (1, 2)]), "done"])
+    agent = build(frontend, model, [ask], checkpointer=InMemorySaver()).graph
+    state = agent.invoke(said("Pay 1 and 2."), THREAD)
+    for _ in range(4):
+        if asked := state.get("__interrupt__", ()):
+            sums = {each.id: each.value["calls"][0]["arguments"]["n"] for each in asked}
+            answers = {each: n == 1 for each, n in sums.items()}
+            given: Any = answers if len(asked) > 1 else next(iter(answers.values()))
+            state = agent.invoke(Command(resume=given), THREAD)
+    told = [each.text for each in state["messages"] if each.type == "tool"]
+    assert told == ["1: paid 1", "2: pay#1 was not run. A person refused the call."]
+    assert paid == [1]
 
 
 @pytest.mark.parametrize("frontend", Frontend)
