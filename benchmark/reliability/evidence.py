@@ -40,6 +40,8 @@ class JournalAttempt:
     pid: int
     """Id of the process that began it, in the operating system."""
     result: Mapping[str, Any] | None
+    again: bool = False
+    """True if a process that has ended had begun it before."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,12 @@ from typing import Any
 
 from reliability.effectlog import What
 from reliability.evidence import Evidence, JournalAttempt, JournalCall, ThreadCall, receipts_in
-from reliability.next_message import never_decided, not_repeated, stopped_in_time
+from reliability.next_message import (
+    begun_by_the_dead,
+    never_decided,
+    not_repeated,
+    stopped_in_time,
+)
 
 _NOT_RUN = ("squashed", "rejected", "cancelled")
 """States of calls of which the model is told that they were not run."""
@@ -208,7 +213,7 @@ def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
         elif (latest := attempts[-1]).state == "ended" and _content(latest):
             if not _delivered_later(evidence, call, latest):
                 yield f"{where} is in doubt, and the journal has its result"
-        elif latest.pid not in evidence.died:
+        elif latest.pid not in evidence.died and not begun_by_the_dead(evidence, call):
             yield f"{where} is in doubt, and process {latest.pid}, which began it, did not die"
 
 

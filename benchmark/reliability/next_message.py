@@ -56,16 +56,29 @@ def not_repeated(evidence: Evidence, call: ThreadCall) -> bool:
     """Return True if a keyed call failed in the middle, and the user's message kept it from being made again.
 
     Its effect may have happened, and a new call would have another key. Any further request after the failure would
-    have told what became of it.
+    have told what became of it. So it is with a request that was declined, if a process that died had begun the attempt
+    before: what that one did is not known.
     """
     if evidence.classes.get(call.tool) != "keyed":
         return False
     requests = evidence.of(
         What.BEGUN, What.DECLINED, What.FAILED, What.REPEATED, What.RETURNED, item=call.item
     )
+    if not requests:
+        return False
+    if requests[-1].what is What.FAILED:
+        return _spoken_after_begin(evidence, call)
     return (
-        bool(requests) and requests[-1].what is What.FAILED and _spoken_after_begin(evidence, call)
+        requests[-1].what is What.DECLINED
+        and begun_by_the_dead(evidence, call)
+        and any(line.n > requests[-1].n for line in _spoken(evidence))
     )
+
+
+def begun_by_the_dead(evidence: Evidence, call: ThreadCall) -> bool:
+    """Return True if an attempt of a call was begun twice, the first time by a process that died."""
+    rows = [row for row in evidence.journal or () if row.key == call.key]
+    return bool(evidence.died) and any(attempt.again for row in rows for attempt in row.attempts)
 
 
 def stopped_in_time(evidence: Evidence, call: ThreadCall) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 from reliability.evidence import JournalAttempt, JournalCall
 
-_ATTEMPTS = """SELECT a.key, a.number, a.tool, a.fingerprint, a.state, a.result, p.pid
+_ATTEMPTS = """SELECT a.key, a.number, a.tool, a.fingerprint, a.state, a.result, p.pid,
+    a.begun_before IS NOT NULL
     FROM attempts a JOIN calls c ON c.key = a.key LEFT JOIN processes p ON p.epoch = a.epoch
     WHERE c.session = ? ORDER BY a.key, a.number"""
 _CALLS = "SELECT key, task, label, state, arguments FROM calls WHERE session = ? ORDER BY position"
@@ -60,7 +61,7 @@ def _joined(
 
 
 def _attempt(row: Sequence[Any], arguments: dict[str, Any]) -> JournalAttempt:
-    key, number, tool, fingerprint, state, result, pid = row
+    key, number, tool, fingerprint, state, result, pid, again = row
     return JournalAttempt(
         key=key,
         number=number,
@@ -70,4 +71,5 @@ def _attempt(row: Sequence[Any], arguments: dict[str, Any]) -> JournalAttempt:
         state=state,
         pid=pid or 0,
         result=None if result is None else json.loads(result),
+        again=bool(again),
     )

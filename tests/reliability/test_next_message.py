@@ -161,6 +161,20 @@ def test_a_keyed_call_that_the_message_kept_from_being_repeated_may_be_in_doubt(
     assert needless_doubts(doubted(*told)) == []
 
 
+def declined(*told: Told, again: bool = True) -> Evidence:
+    """The payment, begun by a process that died, was declined when another one began it again."""
+    evidence = doubted(*told)
+    paid, *others = evidence.journal or ()
+    attempt = replace(paid.attempts[0], pid=AGENT, state="ended", again=again)
+    return replace(evidence, journal=(replace(paid, attempts=(attempt,)), *others))
+
+
+def test_a_keyed_call_of_the_dead_that_was_declined_before_the_message_may_be_in_doubt() -> None:
+    """The service has done nothing in the second begin; what came of the first is not known."""
+    assert judge(declined(OPEN, DECLINED, SPOKE)) == []
+    assert needless_doubts(declined(OPEN, DECLINED, SPOKE)) == []
+
+
 NEEDLESS: dict[str, Callable[[], Evidence]] = {
     "another kind of case": lambda: doubted(*LOST, case={}),
     "no user spoke": lambda: doubted(*LOST[:-1]),
@@ -170,6 +184,8 @@ NEEDLESS: dict[str, Callable[[], Evidence]] = {
     "a probed call": lambda: doubted(*LOST, effect="probed"),
     "nothing failed": lambda: doubted(OPEN, BEGUN, EFFECT, SPOKE),
     "declined and never begun": lambda: doubted(OPEN, DECLINED, SPOKE),
+    "declined, and of no dead process": lambda: declined(OPEN, DECLINED, SPOKE, again=False),
+    "declined after the message": lambda: declined(OPEN, SPOKE, DECLINED),
     "entered again": lambda: doubted(*LOST, BEGUN),
     "answered after the failure": lambda: doubted(*LOST, BEGUN, REPEATED),
 }
