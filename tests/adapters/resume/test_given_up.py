@@ -27,6 +27,7 @@ class Bank:
     def __init__(self) -> None:
         self.paid: list[str] = []
         self.asked = 0
+        self.begun = threading.Event()
 
     def look(self) -> Any:
         """A probe that tells what was booked so far."""
@@ -43,6 +44,7 @@ class Bank:
         """A payment that takes some seconds: in a thread, in a thread of its own making, or ignoring cancellation."""
 
         def book() -> str:
+            self.begun.set()
             time.sleep(seconds)
             if error is not None:
                 raise error
@@ -402,7 +404,7 @@ async def test_what_a_thread_answers_after_its_task_was_cancelled_settles_the_do
         checkpointer=saver,
     )
     run = asyncio.create_task(agent.say("Pay x.", thread="t"))
-    await asyncio.sleep(0.3)
+    assert await asyncio.to_thread(bank.begun.wait, 10.0)
     run.cancel()
     await asyncio.wait([run])
     stopped = await agent.go(agent.input(said, None) | {"cancel": ["main"]}, "t")
