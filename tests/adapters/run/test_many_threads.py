@@ -2,21 +2,29 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from asyncguard import guarded
 from asyncguard.runtime.session.session import Session
-from asyncguard.testing import ScriptedChatModel, calls, run_virtual
+from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual
 from tests.adapters.harness import Frontend, build
 
 THREADS = 300
 """More than the 256 sessions above which idle ones are dropped."""
+
+
+def pays_once(messages: Sequence[BaseMessage], _: Sequence[str]) -> Step:
+    """Pay the person that the user has named, and be done."""
+    if messages[-1].type == "tool":
+        return "done"
+    return calls(("pay", {"to": messages[-1].text.removeprefix("Pay ")}))
 
 
 @pytest.mark.parametrize("frontend", Frontend)
@@ -35,14 +43,7 @@ def test_no_call_of_many_threads_is_in_doubt(
         paid.append(to)
         return f"paid {to}"
 
-    model = ScriptedChatModel(
-        lambda messages, _: (
-            "done"
-            if messages[-1].type == "tool"
-            else calls(("pay", {"to": messages[-1].text.removeprefix("Pay ")}))
-        ),
-        latency=2.0,
-    )
+    model = ScriptedChatModel(pays_once, latency=2.0)
     graph = build(frontend, model, [pay], checkpointer=saver and saver()).graph
 
     async def one(name: str) -> dict[str, Any]:
@@ -72,13 +73,7 @@ def test_threads_that_wait_for_a_person_do_not_stay_in_memory(frontend: Frontend
         paid.append(to)
         return f"paid {to}"
 
-    model = ScriptedChatModel(
-        lambda messages, _: (
-            "done"
-            if messages[-1].type == "tool"
-            else calls(("pay", {"to": messages[-1].text.removeprefix("Pay ")}))
-        )
-    )
+    model = ScriptedChatModel(pays_once)
     graph = build(frontend, model, [pay], checkpointer=InMemorySaver()).graph
 
     async def said(name: str, given: Any) -> Any:
